@@ -1,0 +1,39 @@
+# Each target sets the machine up first: .venv with the pinned set, made once.
+PYTHON ?= python3
+ARGS ?=
+RUN := .venv/bin/python
+STAMP := .venv/installed
+
+# Without it, importing dgl prints a notice and writes to the home folder.
+export DGLBACKEND := pytorch
+
+.PHONY: help test demo lint bench clean
+
+help:  ## list the targets (the default)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+test: $(STAMP)  ## run the tests and every docstring's example; ARGS="-k knn" narrows
+	@$(RUN) -m pytest -q $(ARGS)
+
+demo: $(STAMP)  ## turn a point cloud and watch the outputs turn with it
+	@$(RUN) examples/turn_a_cloud.py $(ARGS)
+
+lint: $(STAMP)  ## check the code's style
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+
+bench: $(STAMP)  ## measure the speed; ARGS go to the benchmarks
+	@$(RUN) -m benchmarks $(ARGS)
+
+clean:  ## delete .venv, builds and caches
+	rm -rf .venv build dist *.egg-info .hypothesis .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A Python that was chosen by name is used or refused; the default may be replaced by a fitting one.
+$(STAMP): setup.cfg constraints.txt tools/setup_venv.py
+	@$(PYTHON) tools/setup_venv.py $(if $(filter file,$(origin PYTHON)),--or-another-python)
+
+# The stamp holds the checkout's path: a moved checkout, or a Python that is gone, sets up again.
+ifneq ($(shell $(RUN) -c 'print(open("$(STAMP)").read())' 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMP)
+endif

@@ -1,0 +1,59 @@
+"""Which neighbour search is fastest where: what ``algorithm="auto"`` of ``knn_graph`` rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import dgl
+import torch
+
+import dgl_orient
+
+from .report import compare
+
+# clouds, points a cloud, dimensions, k
+SHORT = [(8, 1024, 3, 20), (100, 20, 3, 8), (8, 1024, 64, 20)]
+FULL = [
+    *SHORT,
+    (32, 256, 3, 16),
+    (64, 128, 3, 16),
+    (128, 64, 3, 16),
+    (1, 10_000, 3, 20),
+    (8, 1024, 8, 20),
+    (8, 1024, 16, 20),
+    (32, 256, 64, 16),
+    (8, 2048, 128, 20),
+]
+
+
+def run(full: bool, seed: int) -> list[dict]:
+    """Milliseconds of each algorithm, and of ``dgl.knn_graph`` with its sparse format made."""
+    torch.manual_seed(seed)
+    rows = []
+    for case in FULL if full else SHORT:
+        row = dict(zip(("clouds", "points", "dim", "k"), case))
+        seconds = compare(_alternatives(**row), repeats=9)
+        row |= {f"{name} ms": round(1e3 * value, 2) for name, value in seconds.items()}
+        rows.append(row)
+        print(row, flush=True)
+    return rows
+
+
+def _alternatives(clouds: int, points: int, dim: int, k: int) -> dict[str, Callable]:
+    """What can be expected to end soon for such clouds."""
+    pos = torch.randn(clouds * points, dim)
+    names = ["auto", "kd-tree"] if dim <= 16 else ["auto"]
+    names += ["dense", "bruteforce"] if points <= 5000 else []
+    alternatives = {
+        name: partial(dgl_orient.knn_graph, pos, k, [points] * clouds, algorithm=name) for name in names
+    }
+    if points <= 5000:
+        alternatives["dgl.knn_graph"] = partial(_dgl, pos, clouds, k)
+    return alternatives
+
+
+def _dgl(pos: torch.Tensor, clouds: int, k: int) -> dgl.DGLGraph:
+    graph = dgl.knn_graph(pos.view(clouds, -1, pos.shape[1]), k + 1, exclude_self=True)
+    graph.create_formats_()
+    return graph

@@ -1,0 +1,277 @@
+r"""Rotations and frames: pure tensor functions, no graph and no parameters.
+
+A frame (an orientation) is a rotation matrix whose *columns* are the axes, in a tensor of shape
+``(..., 3, 3)``. Vectors are rows, in a tensor of shape ``(..., 3)``.
+
+All products with frames are written as multiply-and-sum and not as matrix products, so that neither
+autocast nor a reduced matmul precision (TF32) can reach them.
+"""
+
+from __future__ import annotations
+
+import torch
+from dgl import DGLError
+from torch import Tensor
+
+__all__ = [
+    "frames_from_vectors",
+    "norm",
+    "random_rotation",
+    "to_global",
+    "to_local",
+    "undetermined",
+]
+
+
+def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = None) -> Tensor:
+    r"""Rotation matrices from pairs of vectors by Gram-Schmidt, Eqs. 4 to 7 of the paper.
+
+    .. math::
+        u_1 = \frac{v_1}{\|v_1\|}, \quad
+        u_2' = v_2 - \langle v_2, u_1 \rangle u_1, \quad
+        u_2 = \frac{u_2'}{\|u_2'\|}, \quad
+        O = [u_1, u_2, u_1 \times u_2]
+
+    The result is a proper rotation for *every* finite input. Where the vectors leave an axis
+    undetermined (see :func:`undetermined`) a fixed one takes its place: a missing first vector becomes
+    the x axis, a missing second one the coordinate axis least aligned with the first. Such a frame is
+    repeatable but does not turn with its input; nothing could. No gradient flows into vectors that
+    were replaced, and gradients are finite everywhere.
+
+    Parameters
+    ----------
+    v1, v2 : Tensor
+        The vectors, of shape ``(..., 3)``.
+    atol : float
+        Vectors no longer than this count as zero.
+    rtol : float, optional
+        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default
+        32 times the type's rounding, below which the sine tells nothing.
+
+    Returns
+    -------
+    Tensor
+        The frames, of shape ``(..., 3, 3)``, axes in columns.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import frames_from_vectors
+    >>> frames_from_vectors(torch.tensor([0.0, 2.0, 0.0]), torch.tensor([3.0, 1.0, 0.0]))
+    tensor([[ 0.,  1.,  0.],
+            [ 1.,  0.,  0.],
+            [ 0.,  0., -1.]])
+    """
+    v1, v2 = _checked_pair(v1, v2)
+    v1, no_first = _unit_scale(v1, atol)
+    v2, no_second = _unit_scale(v2, atol)
+
+    x_axis = v1.new_tensor([1.0, 0.0, 0.0])
+    u1 = _normalized(torch.where(no_first, x_axis, v1))
+    v2 = _reject(v2, u1)
+    no_second = no_second | _vanishes(v2, rtol)
+    v2 = torch.where(no_second, _reject(_least_aligned_axis(u1), u1), v2)
+    # What the rejection leaves of a nearly parallel vector is not quite perpendicular: once more is enough.
+    u2 = _normalized(_reject(_normalized(v2), u1))
+    return torch.stack([u1, u2, torch.linalg.cross(u1, u2)], dim=-1)
+
+
+def undetermined(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = None) -> Tensor:
+    """Which pairs of vectors do not determine all axes of a frame.
+
+    True where a vector is zero, or both are collinear up to the rounding of their type: there
+    :func:`frames_from_vectors` fills in fixed axes. ``undetermined(v1, v2).sum()`` counts them.
+
+    Parameters
+    ----------
+    v1, v2 : Tensor
+        The vectors, of shape ``(..., 3)``.
+    atol : float
+        Vectors no longer than this count as zero.
+    rtol : float, optional
+        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default
+        32 times the type's rounding, below which the sine tells nothing.
+
+    Returns
+    -------
+    Tensor
+        Booleans of shape ``(...)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import undetermined
+    >>> v1 = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> v2 = torch.tensor([[1.0, 1.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> undetermined(v1, v2)
+    tensor([False,  True,  True])
+    """
+    v1, v2 = (v.detach() for v in _checked_pair(v1, v2))
+    v1, no_first = _unit_scale(v1, atol)
+    v2, no_second = _unit_scale(v2, atol)
+    rejected = _reject(v2, _normalized(torch.where(no_first, torch.ones_like(v1), v1)))
+    return (no_first | no_second | _vanishes(rejected, rtol)).squeeze(-1)
+
+
+def to_local(orient: Tensor, vec: Tensor) -> Tensor:
+    r"""Vectors as seen from frames, :math:`O^\top v`. Invariant if both turn together.
+
+    Parameters
+    ----------
+    orient : Tensor
+        Frames of shape ``(..., 3, 3)``.
+    vec : Tensor
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import frames_from_vectors, to_local
+    >>> orient = frames_from_vectors(torch.tensor([0.0, 1.0, 0.0]), torch.tensor([0.0, 0.0, 1.0]))
+    >>> to_local(orient, torch.tensor([5.0, 6.0, 7.0]))
+    tensor([6., 7., 5.])
+    """
+    return (orient * vec.unsqueeze(-1)).sum(-2)
+
+
+def to_global(orient: Tensor, vec: Tensor) -> Tensor:
+    r"""Vectors given in frames, back in space, :math:`O v` (Eq. 17). The inverse of :func:`to_local`.
+
+    Parameters
+    ----------
+    orient : Tensor
+        Frames of shape ``(..., 3, 3)``.
+    vec : Tensor
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import frames_from_vectors, to_global
+    >>> orient = frames_from_vectors(torch.tensor([0.0, 1.0, 0.0]), torch.tensor([0.0, 0.0, 1.0]))
+    >>> to_global(orient, torch.tensor([6.0, 7.0, 5.0]))
+    tensor([5., 6., 7.])
+    """
+    return (orient * vec.unsqueeze(-2)).sum(-1)
+
+
+def random_rotation(
+    n: int | None = None,
+    dtype: torch.dtype | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Rotations drawn uniformly from SO(3).
+
+    Parameters
+    ----------
+    n : int, optional
+        How many; None gives a single matrix.
+    dtype : torch.dtype, optional
+        The type, PyTorch's default one if not given.
+    generator : torch.Generator, optional
+        Where the randomness comes from; its device is the result's device.
+
+    Returns
+    -------
+    Tensor
+        Rotations of shape ``(n, 3, 3)``, or ``(3, 3)`` where n is None.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import random_rotation
+    >>> rotations = random_rotation(4, torch.float64, torch.Generator().manual_seed(0))
+    >>> rotations.shape, bool((torch.linalg.det(rotations) - 1 < 1e-12).all())
+    (torch.Size([4, 3, 3]), True)
+    """
+    device = None if generator is None else generator.device
+    # Gram-Schmidt of two independent normal vectors has no preferred direction, hence is uniform.
+    pair = torch.randn(2, n or 1, 3, dtype=torch.float64, device=device, generator=generator)
+    if n == 0:
+        pair = pair[:, :0]
+    rotations = frames_from_vectors(*pair).to(dtype or torch.get_default_dtype())
+    return rotations[0] if n is None else rotations
+
+
+def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
+    """The Euclidean norm, with gradient 0 and not NaN where the vector is 0.
+
+    Squares below the smallest normal number count as that number, so the norm of a zero vector is
+    1e-19 in float32 and 1e-154 in float64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import norm
+    >>> vec = torch.tensor([[3.0, 4.0, 0.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    >>> norm(vec).sum().backward()
+    >>> vec.grad
+    tensor([[0.6000, 0.8000, 0.0000],
+            [0.0000, 0.0000, 0.0000]])
+    """
+    squared = vec.square().sum(dim, keepdim=keepdim)
+    return squared.clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
+
+
+def _checked_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
+    """Both vectors in one shape, or an error that says what is wrong with them."""
+    if v1.shape[-1:] != (3,) or v2.shape[-1:] != (3,):
+        raise DGLError(
+            f"Expected two tensors of vectors of shape (..., 3), got {tuple(v1.shape)} and {tuple(v2.shape)}."
+        )
+    if v1.dtype != v2.dtype or v1.dtype not in (torch.float32, torch.float64):
+        raise DGLError(
+            f"Expected two float32 or two float64 tensors of vectors, got {v1.dtype} and {v2.dtype}."
+        )
+    # A sum is finite only if all its terms are, unless it overflows: then the slow look decides.
+    for v in (v1.detach(), v2.detach()):
+        if not torch.isfinite(v.sum()) and not torch.isfinite(v).all():
+            raise DGLError("The vectors of frames must be finite, but some are NaN or infinite.")
+    return torch.broadcast_tensors(v1, v2)
+
+
+def _unit_scale(vec: Tensor, atol: float) -> tuple[Tensor, Tensor]:
+    """Vectors divided by their length, zero where they count as zero; and whether they do.
+
+    A frame does not depend on the lengths, so they are taken out before any product could overflow or
+    underflow, as constants. Below ``floor`` the gradient stays at that of a vector of length ``floor``,
+    because 1 / length is no longer finite.
+    """
+    # Dividing by the largest component first keeps the squares in range, down to denormal vectors.
+    largest = vec.detach().abs().amax(-1, keepdim=True)
+    none = largest == 0
+    largest = torch.where(none, 1.0, largest)
+    direction = vec.detach() / largest
+    relative = _squared(direction).sqrt()
+    none = none | (relative * largest <= atol)
+    direction = torch.where(none, 0.0, direction / torch.where(none, 1.0, relative))
+    floor = torch.finfo(vec.dtype).tiny * 1e8
+    slope = torch.where(none, 0.0, 1 / (relative * largest).clamp(floor, torch.finfo(vec.dtype).max))
+    linear = vec * slope
+    return linear + (direction - linear.detach()), none
+
+
+def _vanishes(rejected: Tensor, rtol: float | None) -> Tensor:
+    """Whether what is left of unit vectors is too short to give a direction."""
+    if rtol is None:
+        rtol = 32 * torch.finfo(rejected.dtype).eps
+    return _squared(rejected) <= rtol**2
+
+
+def _squared(vec: Tensor) -> Tensor:
+    return vec.square().sum(-1, keepdim=True)
+
+
+def _normalized(vec: Tensor) -> Tensor:
+    """Unit vectors, from vectors whose squares neither overflow nor vanish."""
+    return vec / _squared(vec).sqrt()
+
+
+def _reject(vec: Tensor, unit: Tensor) -> Tensor:
+    """The part of vectors perpendicular to unit vectors."""
+    return vec - (vec * unit).sum(-1, keepdim=True) * unit
+
+
+def _least_aligned_axis(unit: Tensor) -> Tensor:
+    index = unit.detach().abs().argmin(-1)
+    return torch.nn.functional.one_hot(index, 3).to(unit.dtype)

@@ -1,0 +1,142 @@
+"""The geometric vector perceptron."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from ..geometry import norm
+
+__all__ = ["GVP"]
+
+Activation = Callable[[Tensor], Tensor]
+
+
+class GVP(nn.Module):
+    r"""Geometric vector perceptron, from `Learning from Protein Structure with Geometric Vector Perceptrons
+    <https://arxiv.org/abs/2009.01411>`__, Eqs. 18 and 19 of the paper.
+
+    .. math::
+        V_h = W_h V, \quad
+        s' = \sigma(W_s [s, \|V_h\|] + b), \quad
+        V' = \sigma_v(\cdot) \odot W_\mu V_h
+
+    where the vectors are scaled by :math:`\sigma_v(\|W_\mu V_h\|)`, or with ``vector_gate`` by
+    :math:`\sigma_v(W_g s' + b_g)`. Scalars are invariant and vectors turn with the input, because vectors
+    are only ever combined linearly and scaled by invariant numbers.
+
+    Parameters
+    ----------
+    in_feats, out_feats : int
+        Numbers of scalars.
+    in_vectors, out_vectors : int
+        Numbers of vectors.
+    hidden_vectors : int, optional
+        Number of hidden vectors :math:`V_h`; the larger one of in and out if not given.
+    activation : callable, optional
+        :math:`\sigma`; None is the identity.
+    vector_activation : callable, optional
+        :math:`\sigma_v`; None is no scaling.
+    vector_gate : bool
+        Scale the vectors by the new scalars and not by their own norm.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.nn import GVP
+    >>> feat, vec = GVP(8, 16, 4, 2)(torch.rand(10, 8), torch.rand(10, 4, 3))
+    >>> feat.shape, vec.shape
+    (torch.Size([10, 16]), torch.Size([10, 2, 3]))
+    """
+
+    def __init__(
+        self,
+        in_feats: int,
+        out_feats: int,
+        in_vectors: int,
+        out_vectors: int,
+        hidden_vectors: int | None = None,
+        activation: Activation | None = torch.relu,
+        vector_activation: Activation | None = torch.sigmoid,
+        vector_gate: bool = False,
+    ) -> None:
+        super().__init__()
+        hidden_vectors = hidden_vectors or max(in_vectors, out_vectors)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.activation, self.vector_activation = activation, vector_activation
+        self.scalar = nn.Linear(in_feats + hidden_vectors, out_feats)
+        self.hidden = nn.Linear(in_vectors, hidden_vectors, bias=False)
+        self.vector = nn.Linear(hidden_vectors, out_vectors, bias=False)
+        gated = vector_gate and vector_activation is not None
+        self.gate = nn.Linear(out_feats, out_vectors) if gated else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        # Sizes are kept from layer to layer; gates are wide open or shut, and so unlike each other: nearly
+        # equal gates would make all vectors of a node nearly parallel.
+        gains = {"scalar": 2**0.5, "hidden": 1.0, "vector": 1.0, "gate": 3.0}
+        for name, gain in gains.items():
+            layer = getattr(self, name)
+            if layer is not None and layer.weight.numel():
+                nn.init.normal_(layer.weight, std=gain / layer.in_features**0.5)
+                if layer.bias is not None:
+                    nn.init.zeros_(layer.bias)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether nothing follows the linear maps, so that a mean may be taken before them."""
+        return self.activation is None and self.vector_activation is None
+
+    def forward(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute new scalars and vectors.
+
+        Parameters
+        ----------
+        feat : Tensor
+            Scalars of shape ``(..., in_feats)``.
+        vec : Tensor
+            Vectors of shape ``(..., in_vectors, 3)``.
+
+        Returns
+        -------
+        tuple of Tensor
+            Scalars ``(..., out_feats)`` and vectors ``(..., out_vectors, 3)``.
+        """
+        feat, vec = self.apply_columns(feat, vec.transpose(-1, -2))
+        return feat, vec.transpose(-1, -2)
+
+    # Below, vectors are columns, (..., 3, channels): then a map of channels is one large matrix product.
+
+    def apply_columns(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
+        """:meth:`forward` for vectors in columns."""
+        hidden = self.hidden(vec)
+        return self.finish(nn.functional.linear(feat, *self._scalar_map()), hidden)
+
+    def finish(self, projected: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """All that follows the first linear maps.
+
+        Parameters
+        ----------
+        projected : Tensor
+            The input scalars' part of :math:`W_s [s, \\|V_h\\|] + b`.
+        hidden : Tensor
+            The hidden vectors :math:`V_h` in columns, ``(..., 3, hidden_vectors)``.
+        """
+        feat = projected + nn.functional.linear(norm(hidden, dim=-2), self._norm_map())
+        vec = self.vector(hidden)
+        if self.activation is not None:
+            feat = self.activation(feat)
+        if self.gate is not None:
+            vec = vec * self.vector_activation(self.gate(feat)).unsqueeze(-2)
+        elif self.vector_activation is not None:
+            vec = vec * self.vector_activation(norm(vec, dim=-2, keepdim=True))
+        return feat, vec
+
+    def _scalar_map(self) -> tuple[Tensor, Tensor]:
+        return self.scalar.weight[:, : self.in_feats], self.scalar.bias
+
+    def _norm_map(self) -> Tensor:
+        return self.scalar.weight[:, self.in_feats :]

@@ -1,0 +1,132 @@
+"""A rotation matrix for every point, learned from its neighbourhood."""
+
+from __future__ import annotations
+
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+
+from .._checks import check_points
+from .frame_head import FrameHead
+from .vgconv import VGConv
+
+__all__ = ["OrientationNet"]
+
+
+class OrientationNet(nn.Module):
+    r"""Orientation learning of `Equivariant Point Cloud Analysis via Learning Orientations for Message
+    Passing <https://arxiv.org/abs/2203.14486>`__, Eqs. 2 to 7.
+
+    .. math::
+        (H^1, V^1) &= \text{V-GConv}_1(X, 0, 0), \qquad
+        (H^\ell, V^\ell) = \text{V-GConv}_\ell(X, H^{\ell-1}, V^{\ell-1}) \\
+        O_i &= \text{Gram-Schmidt}(v^L_{i1}, v^L_{i2})
+
+    The orientations turn with the cloud: :math:`f(RX + t) = R f(X)`.
+
+    Every result is a proper rotation. Where a neighbourhood leaves an axis undetermined (fewer than two
+    neighbours that are apart, neighbours on one line, or so symmetric that they cancel), a fixed axis takes
+    its place, which cannot turn with the cloud; :meth:`undetermined` tells where.
+
+    Parameters
+    ----------
+    num_orientations : int
+        How many orientations F each point gets.
+    in_feats, in_vectors : int
+        Numbers of invariant scalars and of equivariant vectors the points come with.
+    hidden_feats, hidden_vectors : int
+        Sizes of the layers.
+    num_layers : int
+        How many V-GConv layers.
+    **conv
+        Further arguments of :class:`~dgl_orient.nn.VGConv`.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient import OrientationNet
+    >>> pos = torch.rand(100, 3)
+    >>> graph = dgl_orient.knn_graph(pos, k=16)
+    >>> net = OrientationNet(num_orientations=2)
+    >>> orient = net(graph, pos)
+    >>> orient.shape, int(net.undetermined(graph, pos).sum())
+    (torch.Size([100, 2, 3, 3]), 0)
+    """
+
+    def __init__(
+        self,
+        num_orientations: int = 1,
+        in_feats: int = 0,
+        in_vectors: int = 0,
+        hidden_feats: int = 32,
+        hidden_vectors: int = 16,
+        num_layers: int = 2,
+        **conv,
+    ) -> None:
+        super().__init__()
+        check_positive(num_orientations=num_orientations, num_layers=num_layers)
+        self.layers = nn.ModuleList()
+        for number in range(num_layers):
+            sizes = (in_feats, in_vectors) if number == 0 else (hidden_feats, hidden_vectors)
+            self.layers.append(VGConv(sizes[0], hidden_feats, sizes[1], hidden_vectors, **conv))
+        self.head = FrameHead(hidden_vectors, num_orientations, self.layers[0].edges != "plain")
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        for layer in (*self.layers, self.head):
+            layer.reset_parameters()
+
+    def forward(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
+    ) -> Tensor:
+        """Compute the orientations.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            A graph over the points whose predecessors are neighbours: :func:`dgl_orient.knn_graph` or any
+            other.
+        pos : Tensor
+            Coordinates ``(N, 3)``.
+        feat : Tensor, optional
+            Invariant scalars ``(N, in_feats)``, charges for example.
+        vec : Tensor, optional
+            Equivariant vectors ``(N, in_vectors, 3)``, velocities for example.
+
+        Returns
+        -------
+        Tensor
+            Rotation matrices of shape ``(N, F, 3, 3)``, the axes in columns.
+        """
+        return self.head(self._encode(graph, pos, feat, vec))
+
+    def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
+        """The two vectors of every orientation before Gram-Schmidt, ``(N, F, 2, 3)``."""
+        return self.head.pairs(self._encode(graph, pos, feat, vec))
+
+    def undetermined(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
+        """Booleans of shape ``(N, F)``: which orientations the geometry does not determine."""
+        return self.head.undetermined(self._encode(graph, pos, feat, vec))
+
+    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> Tensor:
+        check_coordinates(graph, pos)
+        # Autocast would round coordinates to a few digits, and every axis differently.
+        with torch.autocast(pos.device.type, enabled=False):
+            for layer in self.layers:
+                feat, vec = layer(graph, feat, vec, pos)
+        return vec
+
+
+def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
+    """Raise a sentence unless these are the coordinates of this graph's nodes."""
+    check_points(pos)
+    if pos.shape[1] != 3 or len(pos) != graph.num_nodes():
+        raise DGLError(
+            f"Expected coordinates of shape ({graph.num_nodes()}, 3) for this graph, got {tuple(pos.shape)}."
+        )
+
+
+def check_positive(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < 1:
+            raise DGLError(f"Expected {name} to be at least 1, got {size}.")

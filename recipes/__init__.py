@@ -1,0 +1,1 @@
+"""The recipes' YAML files, installed as dgl_orient.recipes."""

@@ -1,0 +1,96 @@
+import pytest
+import torch
+
+import dgl_orient
+from dgl_orient import GlobalOrientation
+from dgl_orient.geometry import random_rotation
+from dgl_orient.testing import assert_equivariant
+from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
+
+
+def clouds(net, k=8):
+    return lambda pos, batch_num_nodes=None, **inputs: net(
+        dgl_orient.knn_graph(pos, k, batch_num_nodes), pos, **inputs
+    )
+
+
+@pytest.mark.parametrize("cloud", ORDINARY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("training", [False, True])
+def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
+    net = GlobalOrientation(2, sizes=(16, 0.2), k=6).to(dtype).train(training)
+    assert_equivariant(clouds(net), ORDINARY[cloud](dtype), "frames", SIZES, per="cloud")
+
+
+@pytest.mark.parametrize("cloud", ORDINARY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
+    net = GlobalOrientation(2, sizes=(16, 0.2), k=6).to(dtype)
+    pos = ORDINARY[cloud](dtype)
+    if cloud == "plane" and dtype == torch.float32:
+        # How a flat frame is turned over hinges on a sign, near whose change float32 cannot hold 1e-4.
+        rotation = random_rotation(dtype=torch.float64, generator=generator())
+        plain, turned = (clouds(net.scales)(x, SIZES) for x in (pos, (plane() @ rotation.T).float()))
+        error = (turned.point - rotation.float() @ plain.point).abs().amax((-1, -2))
+        assert error.quantile(0.95) < 1e-4
+        return
+    assert_equivariant(
+        lambda *args, **kwargs: clouds(net.scales)(*args, **kwargs)[1:], pos, ("frames", "invariant"), SIZES
+    )
+
+
+def test_scales_are_laid_out_as_documented():
+    pos = ball()
+    graph = dgl_orient.knn_graph(pos, 8, SIZES)
+    net = GlobalOrientation(2, sizes=(16,), k=6).double()
+    scales = net.scales(graph, pos)
+    assert scales.point.shape == (60, 3 * 2, 3, 3)
+    torch.testing.assert_close(scales.glob, net(graph, pos))
+    cloud = torch.arange(3).repeat_interleave(torch.tensor(SIZES))
+    torch.testing.assert_close(scales.point[:, 4:], scales.glob[cloud])
+    centre = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
+    expected = torch.einsum("nfji,nj->nfi", scales.glob[cloud], centre)
+    torch.testing.assert_close(scales.canonical, expected)
+    # The finest scale is the points' own, and no two scales are the same.
+    assert rotation_error(scales.point) < 1e-12
+    assert not torch.allclose(scales.point[:, :2], scales.point[:, 2:4], atol=0.1)
+
+
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_ugly_clouds_have_proper_orientations(name, dtype):
+    pos = UGLY[name](dtype).requires_grad_()
+    graph = dgl_orient.knn_graph(pos, 6)
+    net = GlobalOrientation(2, sizes=(8,), k=4).to(dtype)
+    scales = net.scales(graph, pos)
+    assert scales.glob.shape == (1, 2, 3, 3)
+    assert rotation_error(scales.glob) < (1e-6 if dtype == torch.float32 else 1e-12)
+    assert rotation_error(scales.point) < (1e-6 if dtype == torch.float32 else 1e-12)
+    (scales.point.sum() + scales.canonical.sum()).backward()
+    assert torch.isfinite(pos.grad).all()
+
+
+def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
+    pos = ball(40)
+    net = GlobalOrientation(sizes=(8,), k=4).double()
+    with_empty = dgl_orient.knn_graph(pos, 6, [25, 0, 15])
+    without = dgl_orient.knn_graph(pos, 6, [25, 15])
+    found = net(with_empty, pos)
+    torch.testing.assert_close(found[[0, 2]], net(without, pos))
+    assert torch.equal(found[1, 0], torch.eye(3, dtype=torch.float64))
+    assert net.undetermined(with_empty, pos).flatten().tolist() == [False, True, False]
+
+
+def test_the_callers_vectors_keep_the_symmetry():
+    net = GlobalOrientation(sizes=(8,), k=4, in_feats=1, in_vectors=1).double()
+    inputs = dict(
+        scalars={"feat": torch.randn(60, 1).double()}, vectors={"vec": torch.randn(60, 1, 3).double()}
+    )
+    assert_equivariant(clouds(net), ball(), "frames", SIZES, per="cloud", **inputs)
+
+
+def test_gradcheck():
+    pos = ball(10)
+    graph = dgl_orient.knn_graph(pos, 4)
+    net = GlobalOrientation(sizes=(4,), k=3, hidden_feats=4, hidden_vectors=3).double()
+    assert torch.autograd.gradcheck(lambda pos: net.scales(graph, pos).canonical, pos.requires_grad_())

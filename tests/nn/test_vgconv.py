@@ -1,0 +1,210 @@
+import dgl
+import pytest
+import torch
+from dgl import DGLError
+
+import dgl_orient
+from dgl_orient.graph import bipartite_knn_graph
+from dgl_orient.nn import VGConv
+from dgl_orient.testing import assert_equivariant
+from tests.clouds import ORDINARY, SIZES, ball, duplicates, plane
+
+VARIANTS = [
+    dict(message=message, edges=edges, message_layers=layers)
+    for message in ("both", "sender", "receiver")
+    for edges in ("radial", "relative", "plain")
+    for layers in (1, 2, 3)
+]
+
+
+def plain_edges(x_i, neighbours, kind):
+    """Scalars and vectors of the edges to one point, from the definition."""
+    result = []
+    mean = torch.stack([(x_i - x_j).norm() for x_j in neighbours]).mean()
+    mean = mean if mean > 0 else torch.ones_like(mean)
+    for x_j in neighbours:
+        vec = x_i - x_j
+        distance = vec.norm()
+        if kind == "plain":
+            result.append((distance.view(1), vec))
+        elif kind == "relative":
+            result.append(((distance / mean).view(1), vec / mean))
+        else:
+            centres = torch.linspace(0, 2, 16, dtype=vec.dtype)
+            radial = torch.exp(-0.5 * ((distance / mean - centres) / (2 / 15)) ** 2)
+            result.append((radial, vec / distance))
+    return result
+
+
+def plain_vgconv(conv, graph, feats, vecs, pos):
+    """Eqs. 25 to 27, edge by edge; inputs are (source, destination) pairs."""
+    out_feat, out_vec = [], []
+    for i in range(graph.num_dst_nodes()):
+        near = graph.in_edges(i)[0].tolist()
+        messages = []
+        for j, (edge_feat, edge_vec) in zip(near, plain_edges(pos[1][i], pos[0][near], conv.edges)):
+            nodes = {"receiver": (feats[1][i], vecs[1][i]), "sender": (feats[0][j], vecs[0][j])}
+            feat = torch.cat([*(nodes[party][0] for party in conv.parties), edge_feat])
+            vec = torch.cat([*(nodes[party][1] for party in conv.parties), edge_vec.unsqueeze(0)])
+            for gvp in conv.message:
+                feat, vec = gvp(feat, vec)
+            messages.append((feat, vec))
+        feat, vec = (torch.stack(part).mean(0) for part in zip(*messages))
+        if conv.feat_residual is not None:
+            feat = feat + conv.feat_residual(feats[1][i])
+        if conv.vec_residual is not None:
+            vec = vec + conv.vec_residual(vecs[1][i].T).T
+        update = conv.update(feat, vec)
+        out_feat.append(feat + update[0])
+        out_vec.append(vec + update[1])
+    return torch.stack(out_feat), torch.stack(out_vec)
+
+
+def assert_equal_with_gradients(fast, plain, inputs):
+    for a, b in zip(fast, plain):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+    gradients = [torch.autograd.grad(s.square().sum() + v.pow(3).sum(), inputs) for s, v in (fast, plain)]
+    for a, b in zip(*gradients):
+        torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_equals_the_formula_in_values_and_gradients(variant):
+    pos = ball(12).requires_grad_()
+    graph = dgl_orient.knn_graph(pos, 4)
+    feat = torch.randn(12, 5, dtype=torch.float64, requires_grad=True)
+    vec = torch.randn(12, 3, 3, dtype=torch.float64, requires_grad=True)
+    conv = VGConv(5, 6, 3, 4, **variant).double()
+    plain = plain_vgconv(conv, graph, (feat, feat), (vec, vec), (pos, pos))
+    assert_equal_with_gradients(conv(graph, feat, vec, pos), plain, (pos, feat, vec, *conv.parameters()))
+
+
+def test_bipartite_graphs_and_blocks_equal_the_formula():
+    src, dst = ball(15).requires_grad_(), ball(6, seed=1).requires_grad_()
+    graph = bipartite_knn_graph(src, dst, 4)
+    feats = tuple(torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (15, 6))
+    vecs = tuple(torch.randn(n, 3, 3, dtype=torch.float64, requires_grad=True) for n in (15, 6))
+    conv = VGConv(5, 5, 3, 3).double()
+    fast = conv(graph, feats, vecs, (src, dst))
+    plain = plain_vgconv(conv, graph, feats, vecs, (src, dst))
+    assert_equal_with_gradients(fast, plain, (src, dst, *feats, *vecs))
+
+    # A block's destinations are its first sources, and one tensor serves both.
+    block = dgl.to_block(dgl.in_subgraph(dgl_orient.knn_graph(src, 4), [0, 3, 7]), [0, 3, 7])
+    rows = block.srcdata[dgl.NID]
+    inputs = [value[rows] for value in (feats[0], vecs[0], src)]
+    whole = conv(dgl_orient.knn_graph(src, 4), feats[0], vecs[0], src)
+    for a, b in zip(conv(block, *inputs), whole):
+        torch.testing.assert_close(a, b[[0, 3, 7]])
+
+
+def test_no_input_features_and_absent_residual():
+    pos = ball(12).requires_grad_()
+    graph = dgl_orient.knn_graph(pos, 4)
+    conv = VGConv(0, 6, 0, 4).double()
+    empty = pos.new_zeros(12, 0), pos.new_zeros(12, 0, 3)
+    plain = plain_vgconv(conv, graph, (empty[0],) * 2, (empty[1],) * 2, (pos, pos))
+    assert_equal_with_gradients(conv(graph, None, None, pos), plain, (pos,))
+
+
+def test_a_node_without_neighbours_receives_nothing():
+    conv = VGConv(5, 5, 3, 3).double()
+    feat, vec = torch.randn(1, 5, dtype=torch.float64), torch.randn(1, 3, 3, dtype=torch.float64)
+    found = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
+    for a, b, c in zip(found, (feat, vec), conv.update(feat, vec)):
+        torch.testing.assert_close(a, b + c)
+
+
+@pytest.mark.parametrize("cloud", ORDINARY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("edges", ["radial", "relative", "plain"])
+def test_equivariant(cloud, dtype, edges):
+    pos = ORDINARY[cloud](dtype)
+    conv = VGConv(5, 6, 3, 4, edges=edges).to(dtype)
+
+    def layer(pos, batch_num_nodes, feat, vec):
+        return conv(dgl_orient.knn_graph(pos, 6, batch_num_nodes), feat, vec, pos)
+
+    assert_equivariant(
+        layer,
+        pos,
+        ("invariant", "vectors"),
+        SIZES,
+        scalars={"feat": torch.randn(60, 5, dtype=dtype)},
+        vectors={"vec": torch.randn(60, 3, 3, dtype=dtype)},
+    )
+
+
+@pytest.mark.parametrize("make", ["dgl.knn_graph", "dgl.segmented_knn_graph", "dgl.radius_graph", "random"])
+def test_graphs_that_others_made(make):
+    pos = ball(40)
+    graph = {
+        "dgl.knn_graph": lambda: dgl.knn_graph(pos, 5, algorithm="kd-tree"),
+        "dgl.segmented_knn_graph": lambda: dgl.segmented_knn_graph(pos, 5, [30, 10]),
+        "dgl.radius_graph": lambda: dgl.radius_graph(pos, 1.2),
+        "random": lambda: dgl.rand_graph(40, 200),
+    }[make]()
+    graph = dgl.add_self_loop(dgl.remove_self_loop(graph))  # a point may well be its own neighbour
+    conv = VGConv(0, 6, 0, 4, edges="relative").double()
+    empty = pos.new_zeros(40, 0), pos.new_zeros(40, 0, 3)
+    plain = plain_vgconv(conv, graph, (empty[0],) * 2, (empty[1],) * 2, (pos, pos))
+    for a, b in zip(conv(graph, None, None, pos), plain):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+
+
+def test_gradcheck():
+    pos = ball(6)
+    graph = dgl_orient.knn_graph(pos, 3)
+    conv = VGConv(2, 2, 2, 2).double()
+    inputs = torch.randn(6, 2, dtype=torch.float64), torch.randn(6, 2, 3, dtype=torch.float64), pos
+    assert torch.autograd.gradcheck(lambda *x: conv(graph, *x), tuple(x.requires_grad_() for x in inputs))
+
+
+@pytest.mark.parametrize("edges", ["radial", "relative", "plain"])
+def test_coincident_points_have_finite_gradients(edges):
+    for pos in (duplicates(), torch.ones(10, 3, dtype=torch.float64), plane(3)):
+        pos.requires_grad_()
+        conv = VGConv(0, 6, 0, 4, edges=edges).double()
+        feat, vec = conv(dgl_orient.knn_graph(pos, 5), None, None, pos)
+        (feat.sum() + vec.sum()).backward()
+        assert torch.isfinite(pos.grad).all()
+        assert pos.grad.abs().max() < 1e6
+        assert all(torch.isfinite(p.grad).all() for p in conv.parameters())
+
+
+def test_dropout_takes_whole_vectors():
+    pos = ball(200, dtype=torch.float32)
+    conv = VGConv(0, 6, 0, 8, dropout=0.5)
+    with torch.no_grad():
+        dropped = conv._drop_vectors(torch.ones(200, 3, 8))
+    assert torch.equal(dropped.amin(1), dropped.amax(1))
+    assert set(dropped.flatten().tolist()) == {0.0, 2.0}
+    graph = dgl_orient.knn_graph(pos, 5)
+    conv.eval()
+    assert torch.equal(conv(graph, None, None, pos)[1], conv(graph, None, None, pos)[1])
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (dict(message="none"), "message to be one of"),
+        (dict(edges="none"), "edges to be one of"),
+        (dict(message_layers=0), "at least one GVP"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, sentence):
+    with pytest.raises(DGLError, match=sentence):
+        VGConv(0, 6, 0, 4, **arguments)
+
+
+def test_wrong_inputs_are_refused():
+    pos = ball(10)
+    graph = dgl_orient.knn_graph(pos, 3)
+    conv = VGConv(5, 6, 3, 4).double()
+    feat, vec = torch.zeros(10, 5).double(), torch.zeros(10, 3, 3).double()
+    with pytest.raises(DGLError, match=r"feat of shape \(10, 5\), got None"):
+        conv(graph, None, vec, pos)
+    with pytest.raises(DGLError, match=r"vec of shape \(10, 3, 3\), got \(10, 2, 3\)"):
+        conv(graph, feat, vec[:, :2], pos)
+    with pytest.raises(DGLError, match=r"pos of shape \(10, 3\), got \(9, 3\)"):
+        conv(graph, feat, vec, pos[:9])

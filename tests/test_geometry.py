@@ -1,0 +1,146 @@
+import math
+
+import pytest
+import torch
+from dgl import DGLError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dgl_orient.geometry import (
+    frames_from_vectors,
+    norm,
+    random_rotation,
+    to_global,
+    to_local,
+    undetermined,
+)
+from tests.clouds import ball, generator, rotation_error
+
+DTYPES = [torch.float32, torch.float64]
+PROPER = {torch.float32: 1e-6, torch.float64: 1e-12}
+
+
+def plain_frames(v1, v2):
+    """Eqs. 4 to 7, word for word."""
+    u1 = v1 / v1.norm(dim=-1, keepdim=True)
+    u2 = v2 - (v2 * u1).sum(-1, keepdim=True) * u1
+    u2 = u2 / u2.norm(dim=-1, keepdim=True)
+    return torch.stack([u1, u2, torch.linalg.cross(u1, u2)], -1)
+
+
+def ugly_pairs(dtype):
+    """Pairs of vectors of all kinds and sizes, each with each."""
+    info = torch.finfo(dtype)
+    sizes = [1.0, 1e-30, 1e30, info.tiny, info.tiny / 4, info.smallest_normal * 3, info.max / 2]
+    sizes += [5e-324] if dtype == torch.float64 else [1e-45]
+    directions = torch.cat([torch.eye(3), -torch.eye(3), ball(4).float(), torch.zeros(1, 3)]).to(dtype)
+    vectors = torch.cat([directions.clamp(-1, 1) * size for size in sizes])
+    first, second = vectors.repeat_interleave(len(vectors), 0), vectors.repeat(len(vectors), 1)
+    nearly = first + info.eps * second  # collinear up to rounding, where the sizes are equal
+    nearly = torch.where(torch.isfinite(nearly), nearly, second)
+    return torch.cat([first, first, first]), torch.cat([second, -first, nearly])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_frames_of_ugly_vectors_are_rotations_with_finite_gradients(dtype):
+    v1, v2 = (v.requires_grad_() for v in ugly_pairs(dtype))
+    frames = frames_from_vectors(v1, v2)
+    assert rotation_error(frames) < PROPER[dtype]
+    weights = torch.randn(frames.shape, dtype=dtype, generator=generator())
+    (frames * weights).sum().backward()
+    assert torch.isfinite(v1.grad).all() and torch.isfinite(v2.grad).all()
+
+
+floats = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(floats, min_size=6, max_size=6), st.sampled_from(DTYPES))
+def test_frames_of_any_vectors_are_rotations(numbers, dtype):
+    v1, v2 = torch.tensor(numbers, dtype=dtype).view(2, 3).requires_grad_()
+    frames = frames_from_vectors(v1, v2)
+    assert rotation_error(frames) < PROPER[dtype]
+    gradient = torch.autograd.grad(frames.sum(), (v1, v2))
+    assert all(torch.isfinite(g).all() for g in gradient)
+
+
+def test_frames_equal_the_papers_formula_in_values_and_gradients():
+    v1, v2 = ball(50), ball(50, seed=1)
+    v1.requires_grad_(), v2.requires_grad_()
+    fast, plain = frames_from_vectors(v1, v2), plain_frames(v1, v2)
+    torch.testing.assert_close(fast, plain, rtol=0, atol=1e-13)
+    weights = torch.randn(fast.shape, dtype=torch.float64, generator=generator())
+    for a, b in zip(
+        torch.autograd.grad((fast * weights).sum(), (v1, v2)),
+        torch.autograd.grad((plain * weights).sum(), (v1, v2)),
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+    assert torch.autograd.gradcheck(frames_from_vectors, (v1[:4].detach().requires_grad_(), v2[:4].detach()))
+
+
+def test_frames_turn_with_their_vectors_and_ignore_their_lengths():
+    v1, v2 = ball(50), ball(50, seed=1)
+    rotation = random_rotation(dtype=torch.float64, generator=generator(2))
+    frames = frames_from_vectors(v1, v2)
+    turned = frames_from_vectors(v1 @ rotation.T, v2 @ rotation.T)
+    torch.testing.assert_close(turned, rotation @ frames, rtol=0, atol=1e-12)
+    torch.testing.assert_close(frames_from_vectors(1e-200 * v1, 1e200 * v2), frames, rtol=0, atol=1e-12)
+
+
+def test_undetermined_axes_are_counted_and_filled_in_repeatably():
+    zero, x, y = torch.zeros(3), torch.tensor([1.0, 0, 0]), torch.tensor([0, 1.0, 0])
+    v1 = torch.stack([zero, zero, x, x, y, x, 1e-9 * x])
+    v2 = torch.stack([zero, y, zero, -5 * x, y + 1e-7 * x, y, y])
+    assert undetermined(v1, v2).tolist() == [True, True, True, True, True, False, False]
+    assert undetermined(v1, v2, atol=1e-6).tolist() == [True] * 5 + [False, True]
+    assert undetermined(x, y + x, rtol=0.8) and not undetermined(x, y + x, rtol=0.7)
+    frames = frames_from_vectors(v1, v2)
+    assert torch.equal(frames, frames_from_vectors(v1, v2))
+    assert torch.equal(frames[0], torch.eye(3))
+    v1.requires_grad_()
+    frames_from_vectors(v1, v2)[0].sum().backward()
+    assert torch.equal(v1.grad[0], zero)
+
+
+@pytest.mark.parametrize(
+    "v1, v2, sentence",
+    [
+        (torch.zeros(4, 2), torch.zeros(4, 2), "shape"),
+        (torch.zeros(4, 3), torch.zeros(4, 3).double(), "float32 or two float64"),
+        (torch.zeros(4, 3).long(), torch.zeros(4, 3).long(), "float32 or two float64"),
+        (torch.tensor([math.nan, 0, 0]), torch.zeros(3), "finite"),
+        (torch.zeros(3), torch.tensor([math.inf, -math.inf, 0]), "finite"),
+    ],
+)
+def test_bad_vectors_are_refused_with_a_sentence(v1, v2, sentence):
+    for function in (frames_from_vectors, undetermined):
+        with pytest.raises(DGLError, match=sentence):
+            function(v1, v2)
+
+
+def test_local_and_global_are_inverse_and_follow_their_formulas():
+    orient = random_rotation(20, torch.float64, generator()).view(5, 4, 3, 3)
+    vec = ball(5).unsqueeze(1)
+    local = to_local(orient, vec)
+    torch.testing.assert_close(local, torch.einsum("nfji,nj->nfi", orient, vec[:, 0]))
+    torch.testing.assert_close(to_global(orient, local), vec.expand(5, 4, 3))
+
+
+def test_random_rotations_are_uniform_and_seeded():
+    rotations = random_rotation(20_000, torch.float64, generator(3))
+    assert rotation_error(rotations) < 1e-12
+    assert torch.equal(rotations, random_rotation(20_000, torch.float64, generator(3)))
+    # Under the Haar measure E[R] = 0, E[R_ij²] = 1/3 and the trace's density gives E[tr²] = 1, E[tr³] = 1.
+    trace = rotations.diagonal(dim1=1, dim2=2).sum(1)
+    assert rotations.mean(0).abs().max() < 0.02
+    assert (rotations.square().mean(0) - 1 / 3).abs().max() < 0.01
+    assert abs(trace.square().mean() - 1) < 0.05 and abs(trace.pow(3).mean() - 1) < 0.15
+    assert random_rotation().shape == (3, 3) and random_rotation().dtype == torch.float32
+    assert random_rotation(0).shape == (0, 3, 3)
+
+
+def test_norm_has_the_values_of_torch_and_no_nan_gradient_at_zero():
+    vec = torch.cat([ball(10), torch.zeros(2, 3, dtype=torch.float64)]).requires_grad_()
+    torch.testing.assert_close(norm(vec), vec.norm(dim=-1), rtol=1e-14, atol=1e-150)
+    norm(vec).sum().backward()
+    torch.testing.assert_close(vec.grad[:10], (vec / vec.norm(dim=-1, keepdim=True))[:10].detach())
+    assert torch.equal(vec.grad[10:], torch.zeros(2, 3, dtype=torch.float64))

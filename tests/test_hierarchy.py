@@ -1,0 +1,89 @@
+import pytest
+import torch
+from dgl import DGLError
+
+from dgl_orient.geometry import random_rotation
+from dgl_orient.hierarchy import centred, farthest_point_hierarchy, farthest_points
+from tests.clouds import UGLY, ball, generator
+
+
+def plain_farthest_points(pos, count):
+    """One after the other, from the point farthest from the centroid."""
+    chosen = [int((pos - pos.mean(0)).norm(dim=1).argmax())]
+    while len(chosen) < count:
+        chosen.append(int(torch.cdist(pos, pos[chosen]).amin(1).argmax()))
+    return chosen
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_farthest_points_of_mixed_clouds(scale):
+    pos, sizes, counts = ball(60), [31, 0, 9, 20], [12, 0, 9, 1]
+    chosen = farthest_points(pos * scale, torch.tensor(counts), torch.tensor(sizes)).tolist()
+    expected, start = [], 0
+    for size, count in zip(sizes, counts):
+        if size:
+            expected += [start + i for i in plain_farthest_points(pos[start : start + size], count)]
+        start += size
+    assert chosen == expected
+
+
+def test_each_level_is_a_sample_of_the_level_below():
+    pos, sizes = ball(60), [40, 20]
+    below, num_below = pos, sizes
+    levels = farthest_point_hierarchy(pos, (16, 0.2), k=5, batch_num_nodes=sizes)
+    assert [level.num_nodes.tolist() for level in levels] == [[16, 16], [8, 4], [1, 1]]
+    for level in levels[:-1]:
+        torch.testing.assert_close(below[level.index], level.pos)
+        expected = torch.cat(
+            [part[plain_farthest_points(part, n)] for part, n in zip(below.split(num_below), level.num_nodes)]
+        )
+        torch.testing.assert_close(level.pos, expected)
+        assert level.graph.num_src_nodes() == len(below) and level.graph.num_dst_nodes() == len(level.pos)
+        assert (level.graph.in_degrees() == 5).all()
+        below, num_below = level.pos, level.num_nodes.tolist()
+    centroid = levels[-1]
+    torch.testing.assert_close(centroid.pos, torch.stack([pos[:40].mean(0), pos[40:].mean(0)]))
+    assert centroid.graph.in_degrees().tolist() == [8, 4]
+    assert centroid.anchor.tolist() == [0] * 40 + [1] * 20
+
+
+def test_anchors_are_the_nearest_points_of_the_same_cloud():
+    pos, sizes = ball(60), [40, 20]
+    level = farthest_point_hierarchy(pos, (6,), k=5, batch_num_nodes=sizes)[0]
+    distance = torch.cdist(pos, level.pos)
+    distance[:40, 6:], distance[40:, :6] = torch.inf, torch.inf
+    assert torch.equal(level.anchor, distance.argmin(1))
+
+
+def test_the_sample_depends_on_neither_order_nor_pose():
+    pos = ball(100)
+    order = torch.randperm(100, generator=generator())
+    rotation = random_rotation(dtype=torch.float64, generator=generator())
+    levels = farthest_point_hierarchy(pos, (30, 10))
+    for same, shuffled in zip(levels, farthest_point_hierarchy(pos[order], (30, 10))):
+        torch.testing.assert_close(shuffled.pos, same.pos)
+    for same, turned in zip(levels, farthest_point_hierarchy(pos @ rotation.T + 3, (30, 10))):
+        torch.testing.assert_close(turned.pos, same.pos @ rotation.T + 3)
+
+
+@pytest.mark.parametrize("name", UGLY)
+def test_ugly_clouds_have_hierarchies(name):
+    pos = UGLY[name](torch.float32)
+    levels = farthest_point_hierarchy(pos, (8, 0.1), k=4)
+    assert len(levels) == 3 and len(levels[-1].pos) == min(1, len(pos))
+    assert all(torch.isfinite(level.pos).all() and len(level.anchor) == len(pos) for level in levels)
+
+
+def test_centring_far_from_the_origin_loses_nothing():
+    pos = (ball(40) * 1024).round() / 1024  # with an offset of a power of two, exactly representable
+    sizes = torch.tensor([30, 10])
+    near, far = centred(pos, sizes), centred(pos + 2.0**20, sizes)
+    torch.testing.assert_close(far, near, rtol=0, atol=1e-14)
+    torch.testing.assert_close(near[30:], pos[30:] - pos[30:].mean(0))
+    assert torch.autograd.gradcheck(lambda pos: centred(pos, sizes), ball(40).requires_grad_())
+
+
+@pytest.mark.parametrize("sizes, sentence", [((8, 16), "ever smaller"), ((0,), "got 0"), ((1.5,), "got 1.5")])
+def test_bad_sizes_are_refused(sizes, sentence):
+    with pytest.raises(DGLError, match=sentence):
+        farthest_point_hierarchy(ball(40), sizes)

@@ -1,0 +1,148 @@
+"""What a user installs: the wheel's content, a light core, a set-up that turns old Pythons away."""
+
+import email
+import importlib.metadata
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.readme import python_blocks
+
+TOP = Path(__file__).parents[1]
+CONSTRAINTS = TOP / "constraints.txt"
+SETUP_VENV = TOP / "tools" / "setup_venv.py"
+
+
+def run(*command, **options) -> str:
+    """What a command prints; the test fails with all of it when the command does."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def copy_sources(destination: Path) -> None:
+    """Copy what a commit of the work tree would hold: stale builds must not reach the wheel."""
+    listing = ["git", "-C", str(TOP), "ls-files", "-coz", "--exclude-standard"]
+    git = shutil.which("git") and subprocess.run(listing, capture_output=True, text=True)
+    if not git or git.returncode:
+        derived = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__")
+        shutil.copytree(TOP, destination, ignore=derived)
+        return
+    for name in filter(None, git.stdout.split("\0")):
+        if (TOP / name).is_file():  # not deleted in the work tree
+            (destination / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, destination / name)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The project's wheel, built from a copy of the sources."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy_sources(folder / "sources")
+    pip_wheel = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    run(*pip_wheel, "--wheel-dir", folder, folder / "sources")
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pins() -> list[Requirement]:
+    """The lines of constraints.txt."""
+    lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines()
+    return [Requirement(line) for line in lines if not line.startswith("#")]
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {path.relative_to(TOP).as_posix() for path in TOP.glob("dgl_orient/**/*.py")}
+    recipes = {f"dgl_orient/{path.relative_to(TOP)}" for path in TOP.glob("recipes/*.yaml")}
+    assert modules | recipes | {"dgl_orient/recipes/__init__.py"} <= names
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"dgl_orient"}
+
+
+def test_core_requires_four_packages(wheel):
+    (name,) = (n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))
+    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    requirements = map(Requirement, metadata.get_all("Requires-Dist"))
+    core = {requirement.name for requirement in requirements if requirement.marker is None}
+    assert core == {"torch", "dgl", "numpy", "packaging"}
+
+
+def test_quick_start_runs_in_an_empty_environment(wheel, tmp_path):
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    # The distribution's version: that of a CUDA build's module has a suffix that pip cannot find.
+    torch = f"torch=={importlib.metadata.version('torch')}"
+    run(python, "-m", "pip", "install", "-c", CONSTRAINTS, wheel, torch)
+
+    outside = {"cwd": tmp_path, "env": {**os.environ, "HOME": str(tmp_path)}}
+    module = run(python, "-I", "-c", "import dgl_orient; print(dgl_orient.__file__)", **outside)
+    assert Path(module.strip()).resolve().is_relative_to((tmp_path / "venv").resolve())
+
+    (tmp_path / "quick_start.py").write_text(python_blocks("Quick start")[0], encoding="utf-8")
+    run(python, "-I", "quick_start.py", **outside)
+
+    installed = json.loads(run(python, "-m", "pip", "list", "--format=json", **outside))
+    assert {"pydantic", "dglgo"}.isdisjoint(package["name"] for package in installed)
+
+
+def test_setup_knows_which_pythons_work():
+    spec = importlib.util.spec_from_file_location("setup_venv", SETUP_VENV)
+    setup_venv = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(setup_venv)
+    assert setup_venv.refusal((3, 10, 0)) is None
+    assert setup_venv.refusal((3, 11, 9)) is None
+    for version in [(2, 7, 18), (3, 9, 18), (3, 12, 1), (4, 0, 0)]:
+        sentence = setup_venv.refusal(version)
+        assert "Found Python {}.{}.{}".format(*version) in sentence
+        assert "make PYTHON=python3.11 test" in sentence and "\n" not in sentence
+
+
+def unsuitable_pythons() -> list[str]:
+    """Pythons of this machine, from PATH and from pyenv, that are neither 3.10 nor 3.11."""
+    names = ["python2.7", *(f"python3.{minor}" for minor in (6, 7, 8, 9, 12, 13, 14))]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [*map(shutil.which, names), *pyenv.glob("versions/*/bin/python")]
+    unsuitable = "import sys; sys.exit((3, 10) <= sys.version_info[:2] <= (3, 11))"
+    commands = [[str(python), "-c", unsuitable] for python in found if python]
+    # Captured, because pyenv puts commands on PATH that only say why they do not start.
+    return [c[0] for c in commands if subprocess.run(c, capture_output=True).returncode == 0]
+
+
+def test_setup_refuses_unsuitable_pythons_with_one_line(tmp_path):
+    pythons = unsuitable_pythons()
+    if not pythons:
+        pytest.skip("this machine has no Python other than 3.10 and 3.11")
+    (tmp_path / "tools").mkdir()
+    script = shutil.copy(SETUP_VENV, tmp_path / "tools")
+    for python in pythons:
+        done = subprocess.run([python, script], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, ""), done
+        assert done.stderr.count("\n") == 1 and done.stderr.startswith("Found Python"), done
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_every_constraint_is_one_exact_version(pins):
+    for pin in pins:
+        (specifier,) = pin.specifier
+        assert specifier.operator == "==" and pin.url is None, pin
+        assert not {"*", "+"} & set(specifier.version), pin
+
+
+def test_environment_is_the_pinned_one(pins):
+    installed = {canonicalize_name(d.name): d.version for d in importlib.metadata.distributions()}
+    applying = [pin for pin in pins if pin.marker is None or pin.marker.evaluate()]
+    pinned = {canonicalize_name(pin.name): pin.specifier for pin in applying}
+    assert {"torch", "dgl", "numpy"} <= pinned.keys() & installed.keys()
+    wrong = {n for n in pinned.keys() & installed.keys() if installed[n] not in pinned[n]}
+    assert not wrong, "run make, which installs what constraints.txt pins"
