@@ -2,11 +2,13 @@
 
 from . import geometry, graph, hierarchy, nn, testing
 from .graph import knn_graph, point_cloud
-from .nn import GlobalOrientation, OrientationNet
+from .nn import GlobalOrientation, OrientationNet, OrientedEdgeConv, OrientedRSConv
 
 __all__ = [
     "GlobalOrientation",
     "OrientationNet",
+    "OrientedEdgeConv",
+    "OrientedRSConv",
     "geometry",
     "graph",
     "hierarchy",

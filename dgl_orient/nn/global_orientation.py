@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..geometry import to_local
 from ..hierarchy import centred, farthest_point_hierarchy
 from .frame_head import FrameHead
-from .orientation import check_coordinates, check_positive
+from .inputs import check_coordinates, check_positive
 from .vgconv import VGConv
 
 __all__ = ["GlobalOrientation", "ScaleOrientations"]

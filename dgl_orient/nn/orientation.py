@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._checks import check_points
 from .frame_head import FrameHead
+from .inputs import check_coordinates, check_positive
 from .vgconv import VGConv
 
 __all__ = ["OrientationNet"]
@@ -115,18 +115,3 @@ class OrientationNet(nn.Module):
             for layer in self.layers:
                 feat, vec = layer(graph, feat, vec, pos)
         return vec
-
-
-def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
-    """Raise a sentence unless these are the coordinates of this graph's nodes."""
-    check_points(pos)
-    if pos.shape[1] != 3 or len(pos) != graph.num_nodes():
-        raise DGLError(
-            f"Expected coordinates of shape ({graph.num_nodes()}, 3) for this graph, got {tuple(pos.shape)}."
-        )
-
-
-def check_positive(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise DGLError(f"Expected {name} to be at least 1, got {size}.")

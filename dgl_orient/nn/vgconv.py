@@ -5,13 +5,13 @@ from __future__ import annotations
 import dgl
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.utils import expand_as_pair
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from ..geometry import norm
 from .edges import edge_geometry, num_edge_scalars
 from .gvp import GVP, Activation
+from .inputs import checked_pair
 
 __all__ = ["VGConv"]
 
@@ -69,7 +69,7 @@ class VGConv(nn.Module):
         out_vectors: int,
         message: str = "both",
         edges: str = "radial",
-        message_layers: int = 2,
+        message_layers: int = 1,
         activation: Activation | None = torch.nn.functional.silu,
         vector_activation: Activation | None = torch.tanh,
         vector_gate: bool = True,
@@ -125,9 +125,13 @@ class VGConv(nn.Module):
         tuple of Tensor
             Scalars ``(N_dst, out_feats)`` and vectors ``(N_dst, out_vectors, 3)``.
         """
-        pos = _checked_pair("pos", pos, graph, (3,))
-        feats = _checked_pair("feat", feat, graph, (self.in_feats,), absent=pos)
-        vecs = _checked_pair("vec", vec, graph, (self.in_vectors, 3), absent=pos)
+        pos = checked_pair("pos", pos, graph, (3,))
+        if feat is None and self.in_feats == 0:
+            feat = tuple(x.new_zeros(len(x), 0) for x in pos)
+        if vec is None and self.in_vectors == 0:
+            vec = tuple(x.new_zeros(len(x), 0, 3) for x in pos)
+        feats = checked_pair("feat", feat, graph, (self.in_feats,))
+        vecs = checked_pair("vec", vec, graph, (self.in_vectors, 3))
         vecs = tuple(v.transpose(1, 2) for v in vecs)  # columns: (N, 3, in_vectors)
 
         message_feat, message_vec = self._mean_message(graph, feats, vecs, pos)
@@ -209,17 +213,3 @@ def _residual(in_size: int, out_size: int) -> nn.Module | None:
     if in_size == 0:
         return None
     return nn.Identity() if in_size == out_size else nn.Linear(in_size, out_size, bias=False)
-
-
-def _checked_pair(name, value, graph, shape, absent=None) -> tuple[Tensor, Tensor]:
-    """Source and destination values of the expected shape; None stands for no features."""
-    if value is None and absent is not None and shape[0] == 0:
-        return tuple(pos.new_zeros(len(pos), *shape) for pos in absent)
-    pair = (None, None) if value is None else expand_as_pair(value, graph)
-    for given, num_nodes in zip(pair, (graph.num_src_nodes(), graph.num_dst_nodes())):
-        if given is None or given.shape != (num_nodes, *shape):
-            raise DGLError(
-                f"Expected {name} of shape {(num_nodes, *shape)}, got "
-                f"{None if given is None else tuple(given.shape)}."
-            )
-    return pair

@@ -1,0 +1,234 @@
+"""Edge convolution with oriented neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dgl
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from .edge_norm import Moments, affine, uses_batch_statistics
+from .inputs import check_neighbours, check_shape, checked_pair
+from .projection import local_coordinates
+
+__all__ = ["OrientedEdgeConv"]
+
+# Activations that never decrease: then the largest activation is the activation of the largest.
+_MONOTONE = (nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Tanh, nn.Sigmoid)
+
+
+class OrientedEdgeConv(nn.Module):
+    r"""EdgeConv of `Dynamic Graph CNN for Learning on Point Clouds <https://arxiv.org/abs/1801.07829>`__ with
+    the orientations of `Equivariant Point Cloud Analysis via Learning Orientations for Message Passing
+    <https://arxiv.org/abs/2203.14486>`__, Eqs. 13 to 15.
+
+    .. math::
+        h'_i = \max_{j \in N(i)} \sigma \Bigl( \mathrm{BN} \bigl(
+        \Theta (h_j - h_i) + \Phi h_i + \Psi [O_i^\top (x_j - x_i)]_F \bigr) \Bigr)
+
+    where :math:`[\cdot]_F` joins the projections on all F orientations of a point. Without features
+    (``in_feats=0``) it is the paper's first layer, without orientations the plain EdgeConv.
+
+    No feature is ever copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
+    values of nodes, the statistics of batch norm follow from sums over nodes, and a maximum passes through
+    monotone functions; so all that remains for the edges is the maximum of :math:`\pm \Theta h_j`, and the
+    oriented term where there is one. With ``hidden_feats``, or with an activation that is not monotone, the
+    messages are computed on edges.
+
+    Parameters
+    ----------
+    in_feats, out_feats : int
+        Sizes of the features; ``in_feats`` may be 0.
+    num_orientations : int
+        Orientations F of a point; 0 for a layer without the oriented term.
+    hidden_feats : sequence of int
+        Sizes of hidden layers in the message network.
+    batch_norm : bool
+        Whether to normalise over all edges.
+    activation : nn.Module
+        :math:`\sigma`; LeakyReLU(0.2) if not given.
+    allow_zero_in_degree : bool
+        Whether a node may have no neighbours. Its result is 0.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient import OrientationNet, OrientedEdgeConv
+    >>> pos = torch.rand(100, 3)
+    >>> graph = dgl_orient.knn_graph(pos, k=16)
+    >>> orient = OrientationNet(num_orientations=2)(graph, pos)
+    >>> feat = OrientedEdgeConv(0, 64, num_orientations=2)(graph, None, pos, orient)
+    >>> feat = OrientedEdgeConv(64, 128, num_orientations=2, batch_norm=True)(graph, feat, pos, orient)
+    >>> OrientedEdgeConv(128, 32, num_orientations=0)(graph, feat).shape
+    torch.Size([100, 32])
+    """
+
+    def __init__(
+        self,
+        in_feats: int,
+        out_feats: int,
+        num_orientations: int = 1,
+        hidden_feats: Sequence[int] = (),
+        batch_norm: bool = False,
+        activation: nn.Module | None = None,
+        allow_zero_in_degree: bool = False,
+    ) -> None:
+        super().__init__()
+        if in_feats + num_orientations < 1:
+            raise DGLError("Expected in_feats or num_orientations of at least 1, got 0 for both.")
+        self.in_feats, self.out_feats, self.num_orientations = in_feats, out_feats, num_orientations
+        sizes = [*hidden_feats, out_feats]
+        if in_feats:
+            self.theta = nn.Linear(in_feats, sizes[0], bias=False)
+            self.phi = nn.Linear(in_feats, sizes[0], bias=False)
+        if num_orientations:
+            self.psi = nn.Linear(3 * num_orientations, sizes[0], bias=False)
+        # A batch norm takes out any bias before it.
+        self.bias = None if batch_norm else nn.Parameter(torch.empty(sizes[0]))
+        self.layers = nn.ModuleList(nn.Linear(a, b, bias=not batch_norm) for a, b in zip(sizes, sizes[1:]))
+        self.norms = nn.ModuleList(nn.BatchNorm1d(size) for size in sizes if batch_norm)
+        self.activation = nn.LeakyReLU(0.2) if activation is None else activation
+        self.allow_zero_in_degree = allow_zero_in_degree
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        # The first maps are drawn as the parts of one linear map of all that the message sees.
+        bound = (2 * self.in_feats + 3 * self.num_orientations) ** -0.5
+        for name in ("theta", "phi", "psi"):
+            if hasattr(self, name):
+                nn.init.uniform_(getattr(self, name).weight, -bound, bound)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -bound, bound)
+        for layer in (*self.layers, *self.norms):
+            layer.reset_parameters()
+
+    def set_allow_zero_in_degree(self, set_value: bool) -> None:
+        """Set whether a node may have no neighbours."""
+        self.allow_zero_in_degree = set_value
+
+    def forward(self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None) -> Tensor:
+        """Compute new features.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            Any graph; on a bipartite one ``feat`` and ``pos`` are (source, destination) pairs.
+        feat : Tensor or pair of Tensor or None
+            Features ``(N, in_feats)``; None where in_feats is 0.
+        pos : Tensor or pair of Tensor, optional
+            Coordinates ``(N, 3)``; not needed without orientations.
+        orient : Tensor, optional
+            Orientations ``(N_dst, F, 3, 3)`` of the destinations; None leaves the oriented term out.
+
+        Returns
+        -------
+        Tensor
+            Features ``(N_dst, out_feats)``.
+        """
+        connected = check_neighbours(graph, self.allow_zero_in_degree)
+        if graph.num_edges() == 0:
+            return next(self.parameters()).new_zeros(graph.num_dst_nodes(), self.out_feats)
+        sender, receiver = self._node_terms(graph, feat)
+        local = self._local(graph, pos, orient)
+        if sender is None and local is None:
+            raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
+        on_nodes = not self.layers and isinstance(self.activation, _MONOTONE)
+        if on_nodes:
+            # Autocast may round the products of features, but not the sums of squares made of them.
+            with torch.autocast(graph.device.type, enabled=False):
+                result = self._max_on_nodes(graph, sender, receiver, local)
+        else:
+            result = self._max_on_edges(graph, sender, receiver, local)
+        return result if connected is None else torch.where(connected, result, 0.0)
+
+    def _node_terms(self, graph: DGLGraph, feat) -> tuple[Tensor | None, Tensor | None]:
+        """What the sender and what the receiver contribute to a message, ``(N, C)``."""
+        if self.in_feats == 0:
+            return None, self.bias
+        src, dst = checked_pair("feat", feat, graph, (self.in_feats,))
+        sender, receiver = self.theta(src), linear(dst, self.phi.weight - self.theta.weight, self.bias)
+        return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
+
+    def _local(self, graph: DGLGraph, pos, orient: Tensor | None) -> Tensor | None:
+        """The neighbours seen in their point's orientations, ``(E, 3F)``; Eq. 9's invariant."""
+        if orient is None or self.num_orientations == 0:
+            return None
+        src, dst = checked_pair("pos", pos, graph, (3,))
+        check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
+        return local_coordinates(graph, src, dst, orient)
+
+    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
+        """The maximum taken before all that is monotone."""
+        scale = shift = None
+        psi = self.psi.weight if local is not None else None
+        if self.norms:
+            norm = self.norms[0]
+            moments = _moments(graph, sender, receiver, local, psi) if uses_batch_statistics(norm) else None
+            scale, shift = affine(norm, moments)
+            # Where the scale is negative the maximum is that of the negative.
+            sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)
+            sender = None if sender is None else sender * sign
+            receiver = None if receiver is None else receiver * sign
+            psi = None if psi is None else psi * sign.unsqueeze(1)
+        largest = _max(graph, sender, None if local is None else linear(local, psi))
+        if receiver is not None:
+            largest = largest + receiver
+        return self.activation(largest if scale is None else largest * scale.abs() + shift)
+
+    def _max_on_edges(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
+        """The maximum of messages that were computed."""
+        message = 0 if local is None else self.psi(local)  # (E, C)
+        if sender is not None:
+            message = message + dgl.ops.u_add_v(graph, sender, receiver)
+        elif receiver is not None:
+            message = message + receiver
+        for number in range(len(self.layers) + 1):
+            if number > 0:
+                message = self.layers[number - 1](message)
+            if self.norms:
+                message = self.norms[number](message)
+            message = self.activation(message)
+        return _max(graph, None, message)
+
+
+def _max(graph: DGLGraph, sender: Tensor | None, edge: Tensor | None) -> Tensor:
+    """The largest sum of the sender's and the edge's value over each node's neighbours; 0 without any."""
+    if edge is None:
+        largest = dgl.ops.copy_u_max(graph, sender)
+    elif sender is None:
+        largest = dgl.ops.copy_e_max(graph, edge)
+    else:
+        largest = dgl.ops.u_add_e_max(graph, sender, edge)
+    # DGL's kernels leave -inf where there is nothing, of which no product is finite.
+    return torch.where((graph.in_degrees() > 0).unsqueeze(1), largest, 0.0)
+
+
+def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
+    r"""Of the messages :math:`u_j + w_i + \Psi l_{ij}` of all edges, from sums over nodes and over ``local``.
+
+    Each of the three terms is centred first; then the mean of the squared sum is that of the squares and of
+    the mixed products, none of which needs a tensor of the messages' size.
+    """
+    num_edges = graph.num_edges()
+    squares = mean = 0.0
+    if sender is not None:
+        out_degree, in_degree = (d.to(sender.dtype) for d in (graph.out_degrees(), graph.in_degrees()))
+        sender_mean, receiver_mean = out_degree @ sender / num_edges, in_degree @ receiver / num_edges
+        u, w = sender - sender_mean, receiver - receiver_mean
+        mean = sender_mean + receiver_mean
+        squares = out_degree @ u.square() + in_degree @ w.square()
+        squares = squares + 2 * (w * dgl.ops.copy_u_sum(graph, u)).sum(0)
+    if local is not None:
+        local_mean = local.mean(0)
+        local = local - local_mean
+        mean = mean + psi @ local_mean
+        squares = squares + ((psi @ (local.T @ local)) * psi).sum(1)
+    if sender is not None and local is not None:
+        by_sender = local.new_zeros(len(u), local.shape[1]).index_add(0, graph.edges()[0], local)
+        by_receiver = dgl.ops.copy_e_sum(graph, local)
+        squares = squares + 2 * ((u.T @ by_sender + w.T @ by_receiver) * psi).sum(1)
+    return Moments(squares.new_tensor(float(num_edges)), mean, squares)
