@@ -2,11 +2,22 @@
 
 from . import geometry, graph, hierarchy, nn, testing
 from .graph import knn_graph, point_cloud
-from .nn import GlobalOrientation, OrientationNet, OrientedEdgeConv, OrientedRSConv
+from .nn import (
+    EquivariantReadout,
+    GlobalOrientation,
+    InvariantReadout,
+    OrientationNet,
+    OrientedConv,
+    OrientedEdgeConv,
+    OrientedRSConv,
+)
 
 __all__ = [
+    "EquivariantReadout",
     "GlobalOrientation",
+    "InvariantReadout",
     "OrientationNet",
+    "OrientedConv",
     "OrientedEdgeConv",
     "OrientedRSConv",
     "geometry",

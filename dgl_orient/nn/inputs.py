@@ -18,11 +18,16 @@ def check_positive(**sizes: int) -> None:
             raise DGLError(f"Expected {name} to be at least 1, got {size}.")
 
 
-def check_shape(name: str, value: Tensor | None, shape: tuple[int, ...]) -> None:
-    """Raise unless the value is there and has the shape."""
-    if value is None or value.shape != shape:
-        given = None if value is None else tuple(value.shape)
-        raise DGLError(f"Expected {name} of shape {shape}, got {given}.")
+def check_shape(name: str, value, shape: tuple[int | str, ...]) -> None:
+    """Raise unless the value is a tensor of the shape, in which a word stands for any size but 0."""
+    given = tuple(value.shape) if isinstance(value, Tensor) else None
+    if given is None or len(given) != len(shape) or not all(map(_fits, given, shape)):
+        got = type(value).__name__ if given is None else given
+        raise DGLError(f"Expected {name} of shape ({', '.join(map(str, shape))}), got {got}.")
+
+
+def _fits(size: int, wanted: int | str) -> bool:
+    return size > 0 if isinstance(wanted, str) else size == wanted
 
 
 def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
@@ -34,7 +39,7 @@ def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
         )
 
 
-def checked_pair(name: str, value, graph: DGLGraph, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def checked_pair(name: str, value, graph: DGLGraph, shape: tuple[int | str, ...]) -> tuple[Tensor, Tensor]:
     """The sources' and the destinations' values, whose rows must have the given shape."""
     pair = (None, None) if value is None else expand_as_pair(value, graph)
     for given, num_nodes in zip(pair, (graph.num_src_nodes(), graph.num_dst_nodes())):

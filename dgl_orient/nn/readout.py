@@ -1,0 +1,197 @@
+"""From features to answers: invariant ones of points and clouds, and vectors that turn with the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dgl
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+
+from ..geometry import to_global
+from .inputs import check_positive, check_shape
+
+__all__ = ["EquivariantReadout", "InvariantReadout"]
+
+POOLS = ("max", "mean", "both", "attention")
+
+
+class InvariantReadout(nn.Module):
+    r"""Invariant property estimation of `Equivariant Point Cloud Analysis via Learning Orientations for
+    Message Passing <https://arxiv.org/abs/2203.14486>`__, section 4.3 (where it has no equation number).
+
+    .. math::
+        y_i = \mathrm{MLP}(h_i) \qquad \text{or} \qquad
+        y = \mathrm{MLP}\Bigl(\underset{i}{\mathrm{Pool}}\ h_i\Bigr)
+
+    for every point, or for every cloud. The pooled features of a cloud without points are 0.
+
+    Parameters
+    ----------
+    in_feats, out_feats : int
+        Sizes of the features and of the answer.
+    pool : {"max", "mean", "both", "attention"}, optional
+        How the features of a cloud become one: ``"both"`` puts maximum and mean side by side, ``"attention"``
+        is a sum weighed by a softmax of a learned gate over the cloud's points,
+        :math:`\sum_i \mathrm{softmax}_i(w^\top h_i + b)\, h_i`. Not given, every point has its own answer.
+    hidden_feats : sequence of int
+        Sizes of the MLP's hidden layers, each followed by LeakyReLU of slope 0.2.
+    dropout : float
+        Probability of dropping a hidden feature.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient import InvariantReadout
+    >>> graph = dgl_orient.knn_graph(torch.rand(100, 3), k=8, batch_num_nodes=[60, 40])
+    >>> feat = torch.rand(100, 16)
+    >>> InvariantReadout(16, 50)(graph, feat).shape
+    torch.Size([100, 50])
+    >>> InvariantReadout(16, 40, pool="both", hidden_feats=(32,), dropout=0.5)(graph, feat).shape
+    torch.Size([2, 40])
+    """
+
+    def __init__(
+        self,
+        in_feats: int,
+        out_feats: int,
+        pool: str | None = None,
+        hidden_feats: Sequence[int] = (),
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if pool is not None and pool not in POOLS:
+            raise DGLError(f"Expected pool to be None or one of {', '.join(POOLS)}, got {pool!r}.")
+        check_positive(in_feats=in_feats, out_feats=out_feats)
+        self.in_feats, self.pool = in_feats, pool
+        self.gate = nn.Linear(in_feats, 1) if pool == "attention" else None
+        pooled_feats = 2 * in_feats if pool == "both" else in_feats
+        self.mlp = _mlp((pooled_feats, *hidden_feats, out_feats), dropout)
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        _reset_linears(self)
+
+    def forward(self, graph: DGLGraph, feat: Tensor) -> Tensor:
+        """Compute the answers.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            A graph over the points; its batch information tells which of them are a cloud.
+        feat : Tensor
+            Invariant features ``(N, in_feats)``.
+
+        Returns
+        -------
+        Tensor
+            Answers ``(N, out_feats)``, or ``(B, out_feats)`` for B clouds if pooled.
+        """
+        check_shape("feat", feat, (graph.num_nodes(), self.in_feats))
+        return self.mlp(feat if self.pool is None else self._pooled(graph.batch_num_nodes(), feat))
+
+    def _pooled(self, sizes: Tensor, feat: Tensor) -> Tensor:
+        """One row a cloud, ``(B, pooled_feats)``."""
+        logits = None if self.gate is None else self.gate(feat)  # (N, 1)
+        # A sum over thousands of points may overflow in half precision, to which autocast would bring it.
+        wide = torch.promote_types(feat.dtype, torch.float32)
+        with torch.autocast(feat.device.type, enabled=False):
+            if self.pool == "attention":
+                weights = dgl.ops.segment_softmax(sizes, logits.to(wide))
+                return dgl.ops.segment_reduce(sizes, weights * feat.to(wide), "sum").to(feat.dtype)
+            pooled = []
+            if self.pool in ("max", "both"):
+                pooled.append(dgl.ops.segment_reduce(sizes, feat.to(wide), "max"))
+            if self.pool in ("mean", "both"):
+                # DGL's own mean is NaN where no cloud has a point.
+                total = dgl.ops.segment_reduce(sizes, feat.to(wide), "sum")
+                pooled.append(total / sizes.clamp_min(1).unsqueeze(1))
+            return torch.cat(pooled, 1).to(feat.dtype)
+
+
+class EquivariantReadout(nn.Module):
+    r"""Equivariant property estimation of `Equivariant Point Cloud Analysis via Learning Orientations for
+    Message Passing <https://arxiv.org/abs/2203.14486>`__, Eqs. 16 and 17.
+
+    .. math::
+        (p_{i1}, \ldots, p_{iF}) = \mathrm{MLP}(h_i), \qquad
+        e_i = \frac{1}{F} \sum_{f=1}^F O_{if}\, p_{if}
+
+    for every vector :math:`e_i` asked for. With one orientation this is the paper's
+    :math:`e_i = O_i\, \mathrm{MLP}(h_i)`. The vectors turn with the cloud if the orientations do.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the features.
+    out_vectors : int
+        How many vectors each point gets.
+    num_orientations : int
+        How many orientations F each point has.
+    hidden_feats : sequence of int
+        Sizes of the MLP's hidden layers, each followed by LeakyReLU of slope 0.2.
+    dropout : float
+        Probability of dropping a hidden feature.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient import EquivariantReadout, OrientationNet
+    >>> pos, feat = torch.rand(100, 3), torch.rand(100, 16)
+    >>> orient = OrientationNet(num_orientations=2)(dgl_orient.knn_graph(pos, k=8), pos)
+    >>> EquivariantReadout(16, 1, num_orientations=2)(feat, orient).shape
+    torch.Size([100, 1, 3])
+    """
+
+    def __init__(
+        self,
+        in_feats: int,
+        out_vectors: int,
+        num_orientations: int = 1,
+        hidden_feats: Sequence[int] = (),
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_positive(in_feats=in_feats, out_vectors=out_vectors, num_orientations=num_orientations)
+        self.in_feats, self.out_vectors, self.num_orientations = in_feats, out_vectors, num_orientations
+        self.mlp = _mlp((in_feats, *hidden_feats, out_vectors * num_orientations * 3), dropout)
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters anew."""
+        _reset_linears(self)
+
+    def forward(self, feat: Tensor, orient: Tensor) -> Tensor:
+        """Compute the vectors.
+
+        Parameters
+        ----------
+        feat : Tensor
+            Invariant features ``(N, in_feats)``.
+        orient : Tensor
+            Orientations ``(N, F, 3, 3)``, axes in columns.
+
+        Returns
+        -------
+        Tensor
+            Vectors ``(N, out_vectors, 3)``.
+        """
+        check_shape("feat", feat, (len(feat), self.in_feats))
+        check_shape("orient", orient, (len(feat), self.num_orientations, 3, 3))
+        local = self.mlp(feat).unflatten(1, (self.out_vectors, self.num_orientations, 3))
+        return to_global(orient.unsqueeze(1), local).mean(2)  # (N, out_vectors, F, 3) before the mean
+
+
+def _mlp(sizes: Sequence[int], dropout: float) -> nn.Sequential:
+    """Linear maps with LeakyReLU and dropout between them."""
+    layers = []
+    for in_size, out_size in zip(sizes[:-2], sizes[1:-1]):
+        # Dropout of 0 has its place too, so that parameters are named alike with it and without.
+        layers += [nn.Linear(in_size, out_size), nn.LeakyReLU(0.2), nn.Dropout(dropout)]
+    return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
+
+
+def _reset_linears(module: nn.Module) -> None:
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear):
+            layer.reset_parameters()
