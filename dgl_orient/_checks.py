@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 
 import torch
 from dgl import DGLError
@@ -23,19 +24,32 @@ def check_points(pos: Tensor) -> None:
         raise DGLError(f"Expected finite coordinates, but {bad} of {len(pos)} points have NaN or infinity.")
 
 
-def check_k(k: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+def check_k(k: int) -> int:
+    """The number of neighbours as a Python integer."""
+    number = as_integer(k)
+    if number is None or not 1 <= number < 2**31:
         raise DGLError(f"Expected k to be an integer of at least 1, got {k!r}.")
+    return number
+
+
+def as_integer(value) -> int | None:
+    """An integer of Python, NumPy or PyTorch as one of Python, None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def cloud_sizes(pos: Tensor, batch_num_nodes: Tensor | Sequence[int] | None) -> Tensor:
     """The sizes of the clouds, checked, as int64 on the CPU."""
     if batch_num_nodes is None:
         return torch.tensor([len(pos)])
-    sizes = torch.as_tensor(batch_num_nodes).cpu()
-    if sizes.ndim != 1 or sizes.is_floating_point() or bool((sizes < 0).any()):
+    if isinstance(batch_num_nodes, Tensor):
+        batch_num_nodes = batch_num_nodes.tolist()
+    listed = [as_integer(n) for n in batch_num_nodes] if isinstance(batch_num_nodes, Iterable) else [None]
+    if any(size is None or size < 0 for size in listed):
         raise DGLError(f"Expected batch_num_nodes to be a list of cloud sizes, got {batch_num_nodes}.")
-    sizes = sizes.long()
+    sizes = torch.tensor(listed, dtype=torch.int64)
     if int(sizes.sum()) != len(pos):
         raise DGLError(
             f"The clouds' sizes add up to {int(sizes.sum())}, but there are {len(pos)} points; make "

@@ -62,7 +62,7 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
             [ 1.,  0.,  0.],
             [ 0.,  0., -1.]])
     """
-    v1, v2 = _checked_pair(v1, v2)
+    v1, v2 = _vector_pair(v1, v2)
     v1, no_first = _unit_scale(v1, atol)
     v2, no_second = _unit_scale(v2, atol)
 
@@ -106,7 +106,7 @@ def undetermined(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None =
     >>> undetermined(v1, v2)
     tensor([False,  True,  True])
     """
-    v1, v2 = (v.detach() for v in _checked_pair(v1, v2))
+    v1, v2 = (v.detach() for v in _vector_pair(v1, v2))
     v1, no_first = _unit_scale(v1, atol)
     v2, no_second = _unit_scale(v2, atol)
     rejected = _reject(v2, _normalized(torch.where(no_first, torch.ones_like(v1), v1)))
@@ -121,7 +121,8 @@ def to_local(orient: Tensor, vec: Tensor) -> Tensor:
     orient : Tensor
         Frames of shape ``(..., 3, 3)``.
     vec : Tensor
-        Vectors of shape ``(..., 3)``; the leading dimensions broadcast.
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F frames and one vector a
+        point that is ``(N, F, 3, 3)`` and ``(N, 1, 3)``.
 
     Examples
     --------
@@ -131,6 +132,7 @@ def to_local(orient: Tensor, vec: Tensor) -> Tensor:
     >>> to_local(orient, torch.tensor([5.0, 6.0, 7.0]))
     tensor([6., 7., 5.])
     """
+    _check_frames(orient, vec)
     return (orient * vec.unsqueeze(-1)).sum(-2)
 
 
@@ -142,7 +144,8 @@ def to_global(orient: Tensor, vec: Tensor) -> Tensor:
     orient : Tensor
         Frames of shape ``(..., 3, 3)``.
     vec : Tensor
-        Vectors of shape ``(..., 3)``; the leading dimensions broadcast.
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F frames and one vector a
+        point that is ``(N, F, 3, 3)`` and ``(N, 1, 3)``.
 
     Examples
     --------
@@ -152,6 +155,7 @@ def to_global(orient: Tensor, vec: Tensor) -> Tensor:
     >>> to_global(orient, torch.tensor([6.0, 7.0, 5.0]))
     tensor([5., 6., 7.])
     """
+    _check_frames(orient, vec)
     return (orient * vec.unsqueeze(-2)).sum(-1)
 
 
@@ -184,20 +188,24 @@ def random_rotation(
     >>> rotations.shape, bool((torch.linalg.det(rotations) - 1 < 1e-12).all())
     (torch.Size([4, 3, 3]), True)
     """
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point:
+        raise DGLError(f"Expected a floating-point type for rotations, got {dtype}.")
     device = None if generator is None else generator.device
     # Gram-Schmidt of two independent normal vectors has no preferred direction, hence is uniform.
     pair = torch.randn(2, n or 1, 3, dtype=torch.float64, device=device, generator=generator)
     if n == 0:
         pair = pair[:, :0]
-    rotations = frames_from_vectors(*pair).to(dtype or torch.get_default_dtype())
+    rotations = frames_from_vectors(*pair).to(dtype)
     return rotations[0] if n is None else rotations
 
 
 def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     """The Euclidean norm, with gradient 0 and not NaN where the vector is 0.
 
-    Squares below the smallest normal number count as that number, so the norm of a zero vector is
-    1e-19 in float32 and 1e-154 in float64.
+    It is as fast as it can be and no more careful: squares below the smallest normal number count as that
+    number, so the norm of a zero vector is 1e-19 in float32 and 1e-154 in float64, and vectors longer than
+    1e19 or 1e154 overflow.
 
     Examples
     --------
@@ -213,11 +221,29 @@ def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     return squared.clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
 
 
-def _checked_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
-    """Both vectors in one shape, or an error that says what is wrong with them."""
-    if v1.shape[-1:] != (3,) or v2.shape[-1:] != (3,):
+def _check_frames(orient: Tensor, vec: Tensor) -> None:
+    """Raise unless the shapes fit, and cannot be meant in two ways."""
+    frames, vectors = orient.shape[:-2], vec.shape[:-1]
+    fit = len(frames) == len(vectors) or not frames or not vectors
+    if (
+        orient.shape[-2:] != (3, 3)
+        or vec.shape[-1:] != (3,)
+        or not fit
+        or not _broadcastable(frames, vectors)
+    ):
         raise DGLError(
-            f"Expected two tensors of vectors of shape (..., 3), got {tuple(v1.shape)} and {tuple(v2.shape)}."
+            f"Expected frames (..., 3, 3) and vectors (..., 3) with the same leading dimensions, got "
+            f"{tuple(orient.shape)} and {tuple(vec.shape)}; for F frames and one vector a point use "
+            f"vec.unsqueeze(1)."
+        )
+
+
+def _vector_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
+    """Both vectors in one shape, or an error that says what is wrong with them."""
+    shapes = [tuple(v.shape) if isinstance(v, Tensor) else type(v).__name__ for v in (v1, v2)]
+    if not all(shape[-1:] == (3,) for shape in shapes) or not _broadcastable(*shapes):
+        raise DGLError(
+            f"Expected two tensors of vectors of the same shape (..., 3), got {shapes[0]} and {shapes[1]}."
         )
     if v1.dtype != v2.dtype or v1.dtype not in (torch.float32, torch.float64):
         raise DGLError(
@@ -228,6 +254,10 @@ def _checked_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
         if not torch.isfinite(v.sum()) and not torch.isfinite(v).all():
             raise DGLError("The vectors of frames must be finite, but some are NaN or infinite.")
     return torch.broadcast_tensors(v1, v2)
+
+
+def _broadcastable(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
 
 
 def _unit_scale(vec: Tensor, atol: float) -> tuple[Tensor, Tensor]:
@@ -245,7 +275,7 @@ def _unit_scale(vec: Tensor, atol: float) -> tuple[Tensor, Tensor]:
     relative = _squared(direction).sqrt()
     none = none | (relative * largest <= atol)
     direction = torch.where(none, 0.0, direction / torch.where(none, 1.0, relative))
-    floor = torch.finfo(vec.dtype).tiny * 1e8
+    floor = torch.finfo(vec.dtype).tiny * 1e18
     slope = torch.where(none, 0.0, 1 / (relative * largest).clamp(floor, torch.finfo(vec.dtype).max))
     linear = vec * slope
     return linear + (direction - linear.detach()), none

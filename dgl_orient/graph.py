@@ -59,7 +59,7 @@ def knn_graph(
     (tensor([1]), tensor([3, 2]))
     """
     check_points(pos)
-    check_k(k)
+    k = check_k(k)
     sizes = cloud_sizes(pos, batch_num_nodes)
     indptr, indices = nearest(pos.detach(), sizes, k, algorithm=algorithm)
     graph = dgl.graph(_compressed(indptr, indices), num_nodes=len(pos), device=pos.device)
@@ -95,7 +95,7 @@ def bipartite_knn_graph(
     Returns
     -------
     DGLGraph
-        A graph with node types ``"src"`` and ``"dst"`` and one edge type.
+        A graph with node types ``"src"`` and ``"dst"`` and one edge type. It carries no batch information.
 
     Examples
     --------
@@ -108,7 +108,12 @@ def bipartite_knn_graph(
     """
     check_points(src_pos)
     check_points(dst_pos)
-    check_k(k)
+    k = check_k(k)
+    if src_pos.dtype != dst_pos.dtype or src_pos.device != dst_pos.device:
+        raise DGLError(
+            f"Expected sources and destinations of one type on one device, got {src_pos.dtype} on "
+            f"{src_pos.device} and {dst_pos.dtype} on {dst_pos.device}."
+        )
     src_sizes, dst_sizes = cloud_sizes(src_pos, src_num_nodes), cloud_sizes(dst_pos, dst_num_nodes)
     if len(src_sizes) != len(dst_sizes) or src_pos.shape[1] != dst_pos.shape[1]:
         raise DGLError(

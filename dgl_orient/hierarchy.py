@@ -11,7 +11,7 @@ from dgl.geometry import farthest_point_sampler
 from dgl.ops import segment_reduce
 from torch import Tensor
 
-from ._checks import check_k, check_points, cloud_sizes
+from ._checks import as_integer, check_k, check_points, cloud_sizes
 from .geometry import norm
 from .graph import bipartite_knn_graph
 from .knn import nearest
@@ -23,7 +23,7 @@ class Level(NamedTuple):
     """One level of a hierarchy, and how it hangs together with the others."""
 
     pos: Tensor  #: (M, 3) its points
-    num_nodes: Tensor  #: (B,) how many of them each cloud has
+    num_nodes: Tensor  #: (B,) how many of them each cloud has, on the CPU
     index: Tensor | None  #: (M,) the rows of the level below that they are; None for the centroid
     graph: DGLGraph  #: bipartite, from the level below to this one
     anchor: Tensor  #: (N,) for every point of the clouds, its nearest point of this level
@@ -38,8 +38,9 @@ def farthest_point_hierarchy(
     r"""The levels :math:`X \supset X^1 \supset \ldots \supset \{\bar x\}` over clouds.
 
     Each level is a farthest-point sample of the level below, begun at the point farthest from the
-    centroid: it depends neither on chance, nor on the pose, nor on the order of the points (as long as
-    no two distances are equal). Its points have the k nearest points of the level below as
+    centroid: it depends neither on chance, nor on the pose, nor on the order of the points, as long as no
+    two distances are equal. (In a symmetric cloud some are, and rounding decides between them; among
+    coincident points their order does.) Its points have the k nearest points of the level below as
     predecessors. The last level is the centroid, whose predecessors are all points of the level below.
 
     Parameters
@@ -71,14 +72,15 @@ def farthest_point_hierarchy(
     (1024, torch.Size([30, 3]), torch.Size([300]))
     """
     check_points(pos)
-    check_k(k)
+    k = check_k(k)
     clouds = cloud_sizes(pos, batch_num_nodes)
+    check_level_sizes(sizes)
     counts = _level_counts(sizes, clouds)
-    order = farthest_points(pos, counts[0], clouds) if counts else torch.arange(len(pos))
+    order = farthest_points(pos, counts[0], clouds) if counts else None
     levels: list[Level] = []
     below, num_below = pos, clouds
     for number, count in enumerate(counts):
-        # Greedy sampling picks the same points from its own picks: each level begins the one below.
+        # Sampling from what was sampled chooses the same points in the same order: the first of them.
         index = _heads(counts[0], count).to(pos.device)
         here = pos[order[index]]
         rows = order[index] if number == 0 else _heads(num_below, count).to(pos.device)
@@ -122,19 +124,37 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     column = torch.arange(width, device=pos.device)
     inside = column < sizes[present].to(pos.device).unsqueeze(1)
     rows = first.unsqueeze(1) + torch.where(inside, column, 0)  # (B, width)
+    # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
     pos = centred(pos.detach(), sizes)
-    radius = torch.where(inside, norm(pos)[rows], -1)
+    largest = torch.where(inside, pos.abs().amax(1)[rows], 0).amax(1)
+    pos = pos[rows] / torch.where(largest > 0, largest, 1).view(-1, 1, 1)  # (B, width, 3)
+    radius = torch.where(inside, norm(pos), -1)
     # The start moves to column 0; what pads a small cloud are copies of it, never farther than any point.
     start = radius.argmax(1, keepdim=True)
-    start_row = rows.gather(1, start)
-    rows = rows.scatter(1, start, rows[:, :1])
-    rows = torch.where(inside, rows, start_row)
-    rows[:, :1] = start_row
-    # Unit radius keeps the squared distances in range, whatever the cloud's scale.
-    padded = pos[rows] / radius.amax(1).clamp_min(torch.finfo(pos.dtype).tiny).view(-1, 1, 1)
-    chosen = farthest_point_sampler(padded, int(counts.max()), start_idx=0)
+    place = torch.where(inside, column, start)
+    place = place.scatter(1, start, 0)
+    place[:, :1] = start
+    padded = pos.gather(1, place.unsqueeze(2).expand(-1, -1, pos.shape[2])).contiguous()
+    chosen = place.gather(1, farthest_point_sampler(padded, int(counts.max()), start_idx=0))
     taken = column[: chosen.shape[1]] < counts[present].to(pos.device).unsqueeze(1)
-    return rows.gather(1, chosen)[taken]
+    chosen = rows.gather(1, chosen)
+    if len(chosen[taken].unique()) == int(taken.sum()):
+        return chosen[taken]
+    samples = [_distinct(a[b], c[d]) for a, b, c, d in zip(chosen, taken, rows, inside)]
+    return torch.cat(samples)
+
+
+def _distinct(sample: Tensor, members: Tensor) -> Tensor:
+    """A sample in which no row stands twice.
+
+    Once all places are taken the sampler repeats itself; then rows that coincide with chosen ones stand in,
+    in their order.
+    """
+    ordered, position = sample.sort(stable=True)
+    repeated = torch.zeros_like(sample, dtype=torch.bool)
+    repeated[position[1:]] = ordered[1:] == ordered[:-1]
+    others = members[~torch.isin(members, sample)]
+    return torch.cat([sample[~repeated], others])[: len(sample)]
 
 
 def centred(pos: Tensor, sizes: Tensor) -> Tensor:
@@ -174,21 +194,29 @@ def _centroid_level(pos: Tensor, clouds: Tensor, below: Tensor, num_below: Tenso
     return Level(centroid, present, None, graph, anchor)
 
 
-def _level_counts(sizes: Sequence[int | float], clouds: Tensor) -> list[Tensor]:
-    """How many points each cloud keeps at each level."""
-    counts: list[Tensor] = []
+def check_level_sizes(sizes: Sequence[int | float]) -> None:
+    """Raise unless these can be the sizes of a hierarchy's levels."""
+    if not isinstance(sizes, Sequence) or isinstance(sizes, str):
+        raise DGLError(f"Expected the levels' sizes as a sequence such as (256, 64), got {sizes!r}.")
     for size in sizes:
-        if isinstance(size, bool) or not (
-            (isinstance(size, int) and size >= 1) or (isinstance(size, float) and 0 < size < 1)
-        ):
+        number = as_integer(size)
+        if not (isinstance(size, float) and 0 < size < 1) and (number is None or number < 1):
             raise DGLError(
                 f"Expected the levels' sizes to be numbers of points or shares between 0 and 1, got {size!r}."
             )
-        wanted = torch.full_like(clouds, size) if isinstance(size, int) else (clouds * size).ceil().long()
-        count = torch.minimum(wanted, clouds)
-        if counts and bool((count > counts[-1]).any()):
-            raise DGLError(f"Expected ever smaller levels, got the sizes {tuple(sizes)}.")
-        counts.append(count)
+    for kind in (float, int):
+        alike = [size for size in sizes if isinstance(size, float) == (kind is float)]
+        if any(b > a for a, b in zip(alike, alike[1:])):
+            raise DGLError(f"Expected levels that do not grow, got the sizes {tuple(sizes)}.")
+
+
+def _level_counts(sizes: Sequence[int | float], clouds: Tensor) -> list[Tensor]:
+    """How many points each cloud keeps at each level, never more than at the level below."""
+    counts: list[Tensor] = []
+    for size in sizes:
+        share = isinstance(size, float)
+        wanted = (clouds * size).ceil().long() if share else torch.full_like(clouds, int(size))
+        counts.append(torch.minimum(wanted, counts[-1] if counts else clouds))
     return counts
 
 

@@ -6,6 +6,7 @@ fastest (``python -m benchmarks knn``).
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -87,8 +88,9 @@ def nearest(
     """
     _check_algorithm(algorithm, points)
     own = queries is None
+    points, queries = _in_range(points, points if own else queries)
     if own:
-        queries, query_sizes = points, sizes
+        query_sizes = sizes
     search = _Search(points, sizes, queries, query_sizes, own)
     candidates = (sizes - 1 if own else sizes).clamp_min(0)
     degree = candidates.clamp_max(k).repeat_interleave(query_sizes)  # (M,)
@@ -115,6 +117,18 @@ def _check_algorithm(algorithm: str, points: Tensor) -> None:
             f"The algorithm {algorithm!r} runs on {needed} only, but the points are on "
             f"{points.device}; use algorithm='auto'."
         )
+
+
+def _in_range(points: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+    """The same points, scaled by a power of two where squares of distances would leave the type's range."""
+    if len(points) == 0 or len(queries) == 0:
+        return points, queries
+    largest = float(torch.maximum(points.abs().max(), queries.abs().max()))
+    exponent = math.frexp(largest)[1]
+    if largest == 0 or abs(exponent) < 20:
+        return points, queries
+    half = exponent // 2  # in two steps, because 2**-exponent itself may not be finite
+    return tuple(x * 2.0**-half * 2.0 ** (half - exponent) for x in (points, queries))
 
 
 def _all_candidates(search: _Search, indptr: Tensor) -> Tensor:

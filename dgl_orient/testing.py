@@ -27,7 +27,7 @@ def assert_equivariant(
     per: str = "node",
     scalars: Mapping[str, Tensor] | None = None,
     vectors: Mapping[str, Tensor] | None = None,
-    symmetries: Sequence[str] = SYMMETRIES,
+    symmetries: Sequence[str] | None = None,
     rtol: float | None = None,
     trials: int = 2,
     seed: int = 0,
@@ -56,7 +56,7 @@ def assert_equivariant(
     scalars, vectors : mapping of str to Tensor, optional
         Further inputs by name, a row for every point: scalars stay, vectors (last dimension 3) turn.
     symmetries : sequence of str
-        What to try, of :data:`SYMMETRIES`.
+        What to try, of :data:`SYMMETRIES`; all by default, batching only with ``batch_num_nodes``.
     rtol : float, optional
         The largest error that passes, relative to the output's largest entry; by default that of the
         type in :data:`TOLERANCES`.
@@ -72,9 +72,9 @@ def assert_equivariant(
 
     Notes
     -----
-    A cloud is turned about its middle and moved to the neighbourhood of the origin, which is a motion like
-    any other but loses no digits of a cloud that is far away. Equal or nearly equal distances make
-    neighbourhoods that rounding decides; a function of such clouds cannot pass.
+    Rotations are tried on the cloud moved to the origin, and translations lead there from where it is: so a
+    cloud that is far away loses no digits. Equal or nearly equal distances make neighbourhoods that rounding
+    decides; a function of such clouds cannot pass.
 
     Examples
     --------
@@ -88,9 +88,17 @@ def assert_equivariant(
     AssertionError: rotation changes output 0 (vectors) by ... of its largest entry, ...
     """
     kinds = (output,) if isinstance(output, str) else tuple(output)
+    if symmetries is None:
+        symmetries = SYMMETRIES if batch_num_nodes is not None else SYMMETRIES[:-1]
     _check_choice("output", kinds, KINDS)
     _check_choice("symmetries", symmetries, SYMMETRIES)
     _check_choice("per", (per,), ("node", "cloud"))
+    if not isinstance(pos, Tensor) or pos.dtype not in TOLERANCES:
+        raise ValueError("Expected pos to be a float32 or float64 tensor.")
+    if trials < 1 or not symmetries:
+        raise ValueError("Expected at least one trial of at least one symmetry.")
+    if "batching" in symmetries and batch_num_nodes is None:
+        raise ValueError("Expected batch_num_nodes, to try batching.")
     rtol = TOLERANCES[pos.dtype] if rtol is None else rtol
     sizes = [len(pos)] if batch_num_nodes is None else [int(n) for n in batch_num_nodes]
     case = _Case(fn, kinds, per == "node", batch_num_nodes is not None)
@@ -101,8 +109,6 @@ def assert_equivariant(
     errors: dict[str, float] = {}
     failures: list[str] = []
     for symmetry in symmetries:
-        if symmetry == "batching" and batch_num_nodes is None:
-            continue
         worst = 0.0
         for _ in range(1 if symmetry == "batching" else trials):
             found, wanted = _TRIALS[symmetry](case, clouds, expected, generator)
@@ -131,17 +137,19 @@ class _Clouds:
         vectors = {name: value[index] for name, value in self.vectors.items()}
         return _Clouds(self.pos[index], scalars, vectors, sizes)
 
-    def moved(self, rotation: Tensor, shift: Tensor) -> _Clouds:
-        """Turned about the middle, then shifted from there."""
-        pos = to_global(rotation, self.pos - self.middle()) + shift
+    def turned(self, rotation: Tensor) -> _Clouds:
         vectors = {name: to_global(rotation, value) for name, value in self.vectors.items()}
-        return _Clouds(pos, self.scalars, vectors, self.sizes)
+        return _Clouds(to_global(rotation, self.pos), self.scalars, vectors, self.sizes)
+
+    def shifted(self, shift: Tensor) -> _Clouds:
+        return _Clouds(self.pos + shift, self.scalars, self.vectors, self.sizes)
 
     def middle(self) -> Tensor:
         return self.pos.mean(0) if len(self.pos) else self.pos.new_zeros(3)
 
     def extent(self) -> Tensor:
-        return (self.pos - self.middle()).abs().max() if len(self.pos) else self.pos.new_ones(())
+        extent = (self.pos - self.middle()).abs().max() if len(self.pos) else self.pos.new_zeros(())
+        return torch.where(extent > 0, extent, 1.0)
 
 
 class _Case:
@@ -152,14 +160,20 @@ class _Case:
 
     def __call__(self, clouds: _Clouds) -> list[Tensor]:
         sizes = {"batch_num_nodes": list(clouds.sizes)} if self.batched else {}
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        devices = [clouds.pos.device] if clouds.pos.is_cuda else []
+        with torch.no_grad(), torch.random.fork_rng(devices):
+            torch.default_generator.manual_seed(0)
+            if devices:
+                torch.cuda.manual_seed(0)
             result = self.fn(clouds.pos, **sizes, **clouds.scalars, **clouds.vectors)
-        outputs = [result] if isinstance(result, Tensor) else list(result)
+        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(outputs) != len(self.kinds):
             raise AssertionError(
                 f"The function gives {len(outputs)} outputs, but {len(self.kinds)} kinds were declared."
             )
+        for number, value in enumerate(outputs):
+            if not isinstance(value, Tensor) or value.ndim == 0 or not value.is_floating_point():
+                raise AssertionError(f"Output {number} is not a floating-point tensor with a row for each.")
         rows = len(clouds.pos) if self.per_node else len(clouds.sizes)
         for number, value in enumerate(outputs):
             if len(value) != rows:
@@ -180,19 +194,18 @@ class _Case:
 
 def _rotation_trial(case, clouds, expected, generator):
     rotation = random_rotation(dtype=torch.float64, generator=generator).to(clouds.pos)
-    # The motion x -> R (x - middle) shifts by -R middle, which is what positions must do as well.
-    wanted = [_turn(kind, rotation, clouds.middle(), value) for kind, value in zip(case.kinds, expected)]
-    return case(clouds.moved(rotation, torch.zeros_like(clouds.middle()))), wanted
+    clouds = clouds.shifted(-clouds.middle())
+    wanted = [_turn(kind, rotation, value) for kind, value in zip(case.kinds, case(clouds))]
+    return case(clouds.turned(rotation)), wanted
 
 
 def _translation_trial(case, clouds, expected, generator):
     shift = torch.randn(3, generator=generator, dtype=torch.float64).to(clouds.pos) * clouds.extent()
-    identity = torch.eye(3, dtype=clouds.pos.dtype, device=clouds.pos.device)
+    middle = clouds.middle()
     wanted = [
-        value - clouds.middle() + shift if kind == "positions" else value
-        for kind, value in zip(case.kinds, expected)
+        value - middle + shift if kind == "positions" else value for kind, value in zip(case.kinds, expected)
     ]
-    return case(clouds.moved(identity, shift)), wanted
+    return case(clouds.shifted(-middle).shifted(shift)), wanted
 
 
 def _permutation_trial(case, clouds, expected, generator):
@@ -218,12 +231,12 @@ _TRIALS = {
 }
 
 
-def _turn(kind: str, rotation: Tensor, middle: Tensor, value: Tensor) -> Tensor:
+def _turn(kind: str, rotation: Tensor, value: Tensor) -> Tensor:
     if kind == "invariant":
         return value
     if kind == "frames":
         return to_global(rotation, value.transpose(-1, -2)).transpose(-1, -2)
-    return to_global(rotation, value - middle if kind == "positions" else value)
+    return to_global(rotation, value)
 
 
 def _relative_error(found: Tensor, wanted: Tensor) -> float:

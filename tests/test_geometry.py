@@ -74,7 +74,8 @@ def test_frames_equal_the_papers_formula_in_values_and_gradients():
         torch.autograd.grad((plain * weights).sum(), (v1, v2)),
     ):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-    assert torch.autograd.gradcheck(frames_from_vectors, (v1[:4].detach().requires_grad_(), v2[:4].detach()))
+    few = tuple(v[:4].detach().requires_grad_() for v in (v1, v2))
+    assert torch.autograd.gradcheck(frames_from_vectors, few)
 
 
 def test_frames_turn_with_their_vectors_and_ignore_their_lengths():
@@ -105,6 +106,8 @@ def test_undetermined_axes_are_counted_and_filled_in_repeatably():
     "v1, v2, sentence",
     [
         (torch.zeros(4, 2), torch.zeros(4, 2), "shape"),
+        (torch.zeros(4, 3), torch.zeros(5, 3), r"got \(4, 3\) and \(5, 3\)"),
+        (torch.zeros(4, 3), [0.0, 0.0, 0.0], "got .* and list"),
         (torch.zeros(4, 3), torch.zeros(4, 3).double(), "float32 or two float64"),
         (torch.zeros(4, 3).long(), torch.zeros(4, 3).long(), "float32 or two float64"),
         (torch.tensor([math.nan, 0, 0]), torch.zeros(3), "finite"),
@@ -123,6 +126,11 @@ def test_local_and_global_are_inverse_and_follow_their_formulas():
     local = to_local(orient, vec)
     torch.testing.assert_close(local, torch.einsum("nfji,nj->nfi", orient, vec[:, 0]))
     torch.testing.assert_close(to_global(orient, local), vec.expand(5, 4, 3))
+    torch.testing.assert_close(to_local(orient[0, 0], ball(5)), ball(5) @ orient[0, 0])
+    for function in (to_local, to_global):
+        for shape in ((5, 3), (4, 3), (5, 1, 2), (5, 3, 3)):
+            with pytest.raises(DGLError, match="same leading dimensions"):
+                function(orient, torch.zeros(shape))
 
 
 def test_random_rotations_are_uniform_and_seeded():
@@ -136,6 +144,8 @@ def test_random_rotations_are_uniform_and_seeded():
     assert abs(trace.square().mean() - 1) < 0.05 and abs(trace.pow(3).mean() - 1) < 0.15
     assert random_rotation().shape == (3, 3) and random_rotation().dtype == torch.float32
     assert random_rotation(0).shape == (0, 3, 3)
+    with pytest.raises(DGLError, match="floating-point type"):
+        random_rotation(2, torch.int64)
 
 
 def test_norm_has_the_values_of_torch_and_no_nan_gradient_at_zero():

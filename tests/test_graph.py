@@ -2,6 +2,7 @@ import math
 import warnings
 
 import dgl
+import numpy as np
 import pytest
 import torch
 from dgl import DGLError
@@ -127,6 +128,30 @@ def test_features_far_from_the_origin_keep_their_neighbours():
     )
 
 
+@pytest.mark.parametrize(
+    "dtype, scale", [(torch.float32, 1e30), (torch.float32, 1e-30), (torch.float64, 1e200)]
+)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_neighbours_do_not_depend_on_the_scale(dtype, scale, algorithm):
+    pos = ball(200, dtype=dtype)
+    scaled = dgl_orient.knn_graph(pos * scale, 5, algorithm=algorithm)
+    assert neighbours(scaled) == neighbours(dgl_orient.knn_graph(pos, 5))
+
+
+def test_integers_of_all_kinds_are_integers():
+    expected = neighbours(dgl_orient.knn_graph(ball(9), 3, [4, 5]))
+    for sizes in (np.array([4, 5]), torch.tensor([4, 5], dtype=torch.int32), (np.int64(4), 5)):
+        assert neighbours(dgl_orient.knn_graph(ball(9), np.int64(3), sizes)) == expected
+
+
+def test_graphs_with_gradients_and_strides():
+    pos = ball(40, dtype=torch.float32)
+    strided = torch.stack([pos, pos], 1)[:, 0].requires_grad_()
+    for algorithm in ALGORITHMS:
+        found = dgl_orient.knn_graph(strided, 5, algorithm=algorithm)
+        assert neighbours(found) == neighbours(dgl_orient.knn_graph(pos, 5))
+
+
 def test_point_cloud_carries_positions_and_sizes():
     cloud = dgl_orient.point_cloud(ball(9), torch.tensor([4, 5]))
     parts = dgl.unbatch(cloud)
@@ -148,6 +173,10 @@ def test_point_cloud_carries_positions_and_sizes():
         ((torch.zeros(5, 3), 2.5), "k to be an integer"),
         ((torch.zeros(5, 3), 2, [2, 2]), "add up to 4, but there are 5"),
         ((torch.zeros(5, 3), 2, [6, -1]), "cloud sizes"),
+        ((torch.zeros(5, 3), 2, [None]), "cloud sizes"),
+        ((torch.zeros(5, 3), 2, "ab"), "cloud sizes"),
+        ((torch.zeros(5, 3), 2, 5), "cloud sizes"),
+        ((torch.zeros(5, 3), 10**30), "k to be an integer"),
         ((torch.zeros(5, 3), 2, None, "quick"), "one of auto, dense"),
         ((torch.zeros(5, 3), 2, None, "bruteforce-sharemem"), "runs on cuda only"),
     ],
@@ -159,5 +188,7 @@ def test_bad_input_is_refused_with_a_sentence(arguments, sentence):
 
 
 def test_bipartite_clouds_must_match():
+    with pytest.raises(DGLError, match="one type on one device, got torch.float64"):
+        bipartite_knn_graph(ball(5), ball(4).float(), 2)
     with pytest.raises(DGLError, match="1 and 2 clouds"):
         bipartite_knn_graph(ball(5), ball(4), 2, [5], [2, 2])

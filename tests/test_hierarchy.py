@@ -15,9 +15,10 @@ def plain_farthest_points(pos, count):
     return chosen
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_farthest_points_of_mixed_clouds(scale):
-    pos, sizes, counts = ball(60), [31, 0, 9, 20], [12, 0, 9, 1]
+def test_farthest_points_of_mixed_clouds(scale, dtype):
+    pos, sizes, counts = ball(60, dtype=dtype), [31, 0, 9, 20], [12, 0, 9, 1]
     chosen = farthest_points(pos * scale, torch.tensor(counts), torch.tensor(sizes)).tolist()
     expected, start = [], 0
     for size, count in zip(sizes, counts):
@@ -25,6 +26,14 @@ def test_farthest_points_of_mixed_clouds(scale):
             expected += [start + i for i in plain_farthest_points(pos[start : start + size], count)]
         start += size
     assert chosen == expected
+
+
+def test_no_point_is_sampled_twice_even_among_duplicates():
+    pos = torch.cat([ball(30), ball(30), ball(20, seed=1)])
+    rows = farthest_points(pos, torch.tensor([40, 20]), torch.tensor([60, 20]))
+    assert len(rows.unique()) == 60
+    # The first 30 of the 60 are the 30 places, the others stand where they stand.
+    assert len(pos[rows[:30]].unique(dim=0)) == 30
 
 
 def test_each_level_is_a_sample_of_the_level_below():
@@ -83,7 +92,9 @@ def test_centring_far_from_the_origin_loses_nothing():
     assert torch.autograd.gradcheck(lambda pos: centred(pos, sizes), ball(40).requires_grad_())
 
 
-@pytest.mark.parametrize("sizes, sentence", [((8, 16), "ever smaller"), ((0,), "got 0"), ((1.5,), "got 1.5")])
+@pytest.mark.parametrize(
+    "sizes, sentence", [((8, 16), "do not grow"), ((0,), "got 0"), ((1.5,), "got 1.5"), (16, "as a sequence")]
+)
 def test_bad_sizes_are_refused(sizes, sentence):
     with pytest.raises(DGLError, match=sentence):
         farthest_point_hierarchy(ball(40), sizes)

@@ -11,7 +11,7 @@ from dgl.nn.functional import edge_softmax
 from dgl.utils import expand_as_pair
 from torch import Tensor, nn
 
-from .inputs import check_neighbours, check_shape, checked_pair
+from .inputs import check_neighbours, check_shape, checked_pair, checked_positions
 from .projection import local_coordinates
 
 __all__ = ["OrientedConv"]
@@ -133,7 +133,7 @@ class OrientedConv(nn.Module):
             Invariant features ``(N_dst, out_feats)``.
         """
         connected = check_neighbours(graph, self.allow_zero_in_degree)
-        pos = checked_pair("pos", pos, graph, (3,))
+        pos = checked_positions(pos, graph)
         feat = None if feat is None else checked_pair("feat", feat, graph, ("in_feats",))
         orient = self._orientations(graph, orient)
         if vec is not None:

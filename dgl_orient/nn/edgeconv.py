@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from .edge_norm import Moments, affine, uses_batch_statistics
-from .inputs import check_neighbours, check_shape, checked_pair
+from .inputs import (
+    check_neighbours,
+    check_positive,
+    check_shape,
+    check_types,
+    checked_pair,
+    checked_positions,
+)
 from .projection import local_coordinates
 
 __all__ = ["OrientedEdgeConv"]
@@ -77,6 +84,8 @@ class OrientedEdgeConv(nn.Module):
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__()
+        check_positive(0, in_feats=in_feats, num_orientations=num_orientations)
+        check_positive(out_feats=out_feats)
         if in_feats + num_orientations < 1:
             raise DGLError("Expected in_feats or num_orientations of at least 1, got 0 for both.")
         self.in_feats, self.out_feats, self.num_orientations = in_feats, out_feats, num_orientations
@@ -150,6 +159,8 @@ class OrientedEdgeConv(nn.Module):
         if self.in_feats == 0:
             return None, self.bias
         src, dst = checked_pair("feat", feat, graph, (self.in_feats,))
+        if not torch.is_autocast_enabled(src.device.type):
+            check_types(self, src, dst)
         sender, receiver = self.theta(src), linear(dst, self.phi.weight - self.theta.weight, self.bias)
         return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
 
@@ -157,7 +168,8 @@ class OrientedEdgeConv(nn.Module):
         """The neighbours seen in their point's orientations, ``(E, 3F)``; Eq. 9's invariant."""
         if orient is None or self.num_orientations == 0:
             return None
-        src, dst = checked_pair("pos", pos, graph, (3,))
+        src, dst = checked_positions(pos, graph)
+        check_types(self, src, dst, orient)
         check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
         return local_coordinates(graph, src, dst, orient)
 

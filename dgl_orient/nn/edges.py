@@ -54,7 +54,8 @@ def edge_geometry(graph: DGLGraph, src: Tensor, dst: Tensor, kind: str) -> tuple
         return distance, vec
     # Where all neighbours coincide with the point there is nothing to scale.
     mean = dgl.ops.copy_e_mean(graph, distance)
-    coincident = mean <= 2 * torch.finfo(mean.dtype).tiny ** 0.5
+    smallest = torch.finfo(vec.dtype).tiny ** 0.4  # 1e-15 in float32: the inverse's square is finite
+    coincident = mean <= smallest
     inverse = dgl.ops.copy_v(graph, 1 / torch.where(coincident, 1.0, mean))
     if kind == "relative":
         return distance * inverse, vec * inverse
@@ -62,5 +63,5 @@ def edge_geometry(graph: DGLGraph, src: Tensor, dst: Tensor, kind: str) -> tuple
     width = _RADIAL_RANGE / (_NUM_RADIAL - 1)
     radial = torch.exp(-0.5 * ((distance * inverse - centres) / width).square())
     # A gradient of 1 / distance would be meaningless for coincident points, whose direction is 0.
-    apart = distance > 2 * torch.finfo(vec.dtype).tiny ** 0.5
+    apart = distance > smallest
     return radial, torch.where(apart, vec, 0.0) / torch.where(apart, distance, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -11,7 +13,8 @@ __all__ = ["FrameHead"]
 
 # How much of the vectors' spread is added in every direction before dividing by it.
 _RIDGE = 0.1
-# In units of the type's rounding: what a few layers make of it, and a little more.
+# In units of the type's rounding: what the layers, and then the division by the spread, make of it.
+_CANCELLED = 1e2
 _NOISE = 1e4
 
 
@@ -33,14 +36,11 @@ class FrameHead(nn.Module):
         Number C of vectors that a node has.
     num_orientations : int
         Number F of frames to make of them.
-    scale_free : bool
-        Whether the vectors are of a size about one whatever the cloud's scale. Then vectors as short as
-        what rounding leaves where neighbours cancel count as zero.
     """
 
-    def __init__(self, in_vectors: int, num_orientations: int, scale_free: bool = True) -> None:
+    def __init__(self, in_vectors: int, num_orientations: int) -> None:
         super().__init__()
-        self.num_orientations, self.scale_free = num_orientations, scale_free
+        self.num_orientations = num_orientations
         self.vectors = nn.Linear(in_vectors, 2 * num_orientations, bias=False)
         self.reset_parameters()
 
@@ -48,37 +48,39 @@ class FrameHead(nn.Module):
         """Draw all parameters anew."""
         nn.init.orthogonal_(self.vectors.weight)
 
-    def pairs(self, vec: Tensor) -> Tensor:
-        """The vectors of each frame, ``(N, F, 2, 3)``, from vectors ``(N, C, 3)``."""
+    def pairs(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
+        """The vectors of each frame, ``(N, F, 2, 3)``.
+
+        Parameters
+        ----------
+        vec : Tensor
+            The nodes' vectors, ``(N, C, 3)``.
+        size : Tensor or float
+            How long vectors are where nothing cancels. Those that are short against it by as much as
+            rounding leaves count as zero.
+        """
         # Autocast would round vectors to a few digits, and every axis differently.
         with torch.autocast(vec.device.type, enabled=False):
-            return self._pairs(vec)
+            spread = (vec.unsqueeze(-1) * vec.unsqueeze(-2)).sum(1)  # (N, 3, 3)
+            total = spread.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)  # (N, 1, 1)
+            info = torch.finfo(vec.dtype)
+            present = (total > (_CANCELLED * info.eps * size) ** 2) & (total > info.tiny)
+            total = torch.where(present, total, 1.0)
+            spread = spread / total + _RIDGE * torch.eye(3, dtype=vec.dtype, device=vec.device)
+            mapped = self.vectors((vec * (present / total.sqrt())).transpose(1, 2)).transpose(1, 2)
+            return _solve(spread, mapped).unflatten(1, (self.num_orientations, 2))
 
-    def _pairs(self, vec: Tensor) -> Tensor:
-        spread = (vec.unsqueeze(-1) * vec.unsqueeze(-2)).sum(1)  # (N, 3, 3)
-        total = spread.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)  # (N, 1, 1)
-        smallest = vec.shape[1] * self._noise(vec) ** 2 if self.scale_free else 0.0
-        present = total > max(smallest, torch.finfo(vec.dtype).tiny)
-        total = torch.where(present, total, 1.0)
-        spread = spread / total + _RIDGE * torch.eye(3, dtype=vec.dtype, device=vec.device)
-        mapped = self.vectors((vec * (present / total.sqrt())).transpose(1, 2)).transpose(1, 2)
-        return _solve(spread, mapped).unflatten(1, (self.num_orientations, 2))
+    def forward(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
+        """Frames of shape ``(N, F, 3, 3)``; arguments as in :meth:`pairs`."""
+        return self._frames(frames_from_vectors, vec, size)
 
-    def forward(self, vec: Tensor) -> Tensor:
-        """Frames of shape ``(N, F, 3, 3)``, from vectors ``(N, C, 3)``."""
-        return self._frames(frames_from_vectors, vec)
-
-    def undetermined(self, vec: Tensor) -> Tensor:
+    def undetermined(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
         """Booleans of shape ``(N, F)``: which frames have axes that the vectors do not determine."""
-        return self._frames(undetermined, vec)
+        return self._frames(undetermined, vec, size)
 
-    def _frames(self, function, vec: Tensor) -> Tensor:
-        pairs, noise = self.pairs(vec), self._noise(vec)
+    def _frames(self, function: Callable, vec: Tensor, size: Tensor | float) -> Tensor:
+        pairs, noise = self.pairs(vec, size), _NOISE * torch.finfo(vec.dtype).eps
         return function(pairs[:, :, 0], pairs[:, :, 1], atol=noise, rtol=noise)
-
-    @staticmethod
-    def _noise(vec: Tensor) -> float:
-        return _NOISE * torch.finfo(vec.dtype).eps
 
 
 def _solve(matrix: Tensor, vec: Tensor) -> Tensor:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import torch
 from dgl import DGLGraph
+from dgl.ops import copy_u_mean
 from torch import Tensor, nn
 
+from .._checks import check_k
 from ..geometry import to_local
-from ..hierarchy import centred, farthest_point_hierarchy
+from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
 from .frame_head import FrameHead
 from .inputs import check_coordinates, check_positive
 from .vgconv import VGConv
@@ -26,6 +28,14 @@ class ScaleOrientations(NamedTuple):
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
 
 
+class _Encoded(NamedTuple):
+    """What is known of a level."""
+
+    vec: Tensor  # (M, C, 3) its points' vectors
+    size: Tensor  # () how long they are where nothing cancels
+    anchor: Tensor  # (N,) which of them every point of the clouds takes
+
+
 class GlobalOrientation(nn.Module):
     r"""Global orientations of `Equivariant Point Cloud Analysis via Learning Orientations for Message
     Passing <https://arxiv.org/abs/2203.14486>`__, section 4.1, from a hierarchy over the cloud
@@ -36,10 +46,19 @@ class GlobalOrientation(nn.Module):
     V-GConv layers run on the points themselves, then from each level to the next, where the neighbours of a
     point are looked for in the level below; those of the centroid are all points of the level below. The
     vectors of the centroid give :math:`O_{glob}`, and those of the other levels give orientations of
-    coarser and coarser neighbourhoods, which each point takes from its nearest point of that level.
+    coarser and coarser neighbourhoods, which each point takes from its nearest point of that level. The
+    centroid's features begin as the mean of the level below.
 
-    A symmetric cloud leaves axes undetermined, and an empty one all of them: there fixed axes take their
-    place, which cannot turn with the cloud; :meth:`undetermined` tells for which clouds.
+    Clouds are told apart by the graph's batch information, which some of DGL's functions (``add_self_loop``
+    among them) do not keep.
+
+    A symmetric cloud may leave axes undetermined, and an empty one leaves all of them: there fixed axes take
+    their place, which cannot turn with the cloud; :meth:`undetermined` tells for which clouds. An *exactly*
+    symmetric cloud also has points at equal distances, between which rounding decides which are sampled, and
+    so what the orientation is; sampled surfaces have none.
+
+    The levels below the centroid give orientations only in :meth:`scales`; a training that uses
+    :meth:`forward` alone leaves their parameters (``heads``) without gradients.
 
     Parameters
     ----------
@@ -87,14 +106,14 @@ class GlobalOrientation(nn.Module):
     ) -> None:
         super().__init__()
         check_positive(num_orientations=num_orientations, num_layers=num_layers)
-        self.sizes, self.k = tuple(sizes), k
+        check_level_sizes(sizes)
+        self.sizes, self.k = tuple(sizes), check_k(k)
         hidden = (hidden_feats, hidden_feats, hidden_vectors, hidden_vectors)
         first = VGConv(in_feats, hidden_feats, in_vectors, hidden_vectors, **conv)
         self.layers = nn.ModuleList([first, *(VGConv(*hidden, **conv) for _ in range(num_layers - 1))])
         self.pools = nn.ModuleList(VGConv(*hidden, **conv) for _ in range(len(self.sizes) + 1))
-        scale_free = first.edges != "plain"
         self.heads = nn.ModuleList(
-            FrameHead(hidden_vectors, num_orientations, scale_free) for _ in range(len(self.sizes) + 2)
+            FrameHead(hidden_vectors, num_orientations) for _ in range(len(self.sizes) + 2)
         )
 
     def reset_parameters(self) -> None:
@@ -123,14 +142,14 @@ class GlobalOrientation(nn.Module):
         Tensor
             Rotation matrices of shape ``(B, F, 3, 3)``, the axes in columns.
         """
-        *_, (vec, _) = self._encode(graph, pos, feat, vec)
-        return self._of_clouds(graph, self.heads[-1](vec))
+        centroid = self._encode(graph, pos, feat, vec)[-1]
+        return self._of_clouds(graph, self.heads[-1](centroid.vec, centroid.size))
 
     def scales(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> ScaleOrientations:
         """The orientations of every scale, carried to each point; arguments as in :meth:`forward`."""
         encoded = self._encode(graph, pos, feat, vec)
-        frames = [head(vec) for head, (vec, _) in zip(self.heads, encoded)]
-        point = [frame[anchor] for frame, (_, anchor) in zip(frames, encoded)]
+        frames = [head(level.vec, level.size) for head, level in zip(self.heads, encoded)]
+        point = [frame[level.anchor] for frame, level in zip(frames, encoded)]
         centre = centred(pos, graph.batch_num_nodes().cpu())
         return ScaleOrientations(
             glob=self._of_clouds(graph, frames[-1]),
@@ -141,18 +160,18 @@ class GlobalOrientation(nn.Module):
     def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> list[Tensor]:
         """The two vectors of every orientation before Gram-Schmidt, ``(M, F, 2, 3)`` for each level."""
         encoded = self._encode(graph, pos, feat, vec)
-        return [head.pairs(vec) for head, (vec, _) in zip(self.heads, encoded)]
+        return [head.pairs(level.vec, level.size) for head, level in zip(self.heads, encoded)]
 
     def undetermined(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
         """Booleans ``(B, F)``: which of the clouds' orientations the geometry does not determine."""
-        *_, (vec, _) = self._encode(graph, pos, feat, vec)
+        centroid = self._encode(graph, pos, feat, vec)[-1]
         present = graph.batch_num_nodes() > 0
         result = present.new_ones(len(present), self.heads[-1].num_orientations)
-        result[present] = self.heads[-1].undetermined(vec)
+        result[present] = self.heads[-1].undetermined(centroid.vec, centroid.size)
         return result
 
-    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> list[tuple[Tensor, Tensor]]:
-        """Each level's vectors ``(M, C, 3)``, and which of them every point takes."""
+    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> list[_Encoded]:
+        """Each level's vectors, from the points to the centroid."""
         check_coordinates(graph, pos)
         clouds = graph.batch_num_nodes().cpu()
         # Far from the origin the centroid could not be represented as exactly as the points' differences.
@@ -161,16 +180,16 @@ class GlobalOrientation(nn.Module):
         with torch.autocast(pos.device.type, enabled=False):
             for layer in self.layers:
                 feat, vec = layer(graph, feat, vec, pos)
-            encoded = [(vec, torch.arange(len(pos), device=pos.device))]
+            themselves = torch.arange(len(pos), device=pos.device)
+            encoded = [_Encoded(vec, self.layers[-1].vector_size(), themselves)]
             for pool, level in zip(self.pools, farthest_point_hierarchy(pos, self.sizes, self.k, clouds)):
-                if level.index is None:  # the centroid begins with nothing
-                    start = feat.new_zeros(len(level.pos), *feat.shape[1:])
-                    start_vec = vec.new_zeros(len(level.pos), *vec.shape[1:])
+                if level.index is None:
+                    start = tuple(copy_u_mean(level.graph, values) for values in (feat, vec))
                 else:
-                    start, start_vec = feat[level.index], vec[level.index]
-                feat, vec = pool(level.graph, (feat, start), (vec, start_vec), (pos, level.pos))
+                    start = feat[level.index], vec[level.index]
+                feat, vec = pool(level.graph, (feat, start[0]), (vec, start[1]), (pos, level.pos))
                 pos = level.pos
-                encoded.append((vec, level.anchor))
+                encoded.append(_Encoded(vec, pool.vector_size(), level.anchor))
         return encoded
 
     @staticmethod

@@ -63,7 +63,8 @@ class GVP(nn.Module):
         vector_gate: bool = False,
     ) -> None:
         super().__init__()
-        hidden_vectors = hidden_vectors or max(in_vectors, out_vectors)
+        if hidden_vectors is None:
+            hidden_vectors = max(in_vectors, out_vectors)
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.activation, self.vector_activation = activation, vector_activation
         self.scalar = nn.Linear(in_feats + hidden_vectors, out_feats)
@@ -113,7 +114,7 @@ class GVP(nn.Module):
     def apply_columns(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
         """:meth:`forward` for vectors in columns."""
         hidden = self.hidden(vec)
-        return self.finish(nn.functional.linear(feat, *self._scalar_map()), hidden)
+        return self.finish(nn.functional.linear(feat, *self.scalar_map()), hidden)
 
     def finish(self, projected: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """All that follows the first linear maps.
@@ -135,7 +136,8 @@ class GVP(nn.Module):
             vec = vec * self.vector_activation(norm(vec, dim=-2, keepdim=True))
         return feat, vec
 
-    def _scalar_map(self) -> tuple[Tensor, Tensor]:
+    def scalar_map(self) -> tuple[Tensor, Tensor]:
+        """The part of the scalars' map that acts on the input scalars."""
         return self.scalar.weight[:, : self.in_feats], self.scalar.bias
 
     def _norm_map(self) -> Tensor:

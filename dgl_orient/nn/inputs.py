@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import torch
 from dgl import DGLError, DGLGraph
 from dgl.utils import expand_as_pair
-from torch import Tensor
+from torch import Tensor, nn
 
-from .._checks import check_points
+from .._checks import as_integer, check_points
 
-__all__ = ["check_coordinates", "check_neighbours", "check_positive", "check_shape", "checked_pair"]
+__all__ = [
+    "check_coordinates",
+    "check_neighbours",
+    "check_positive",
+    "check_shape",
+    "check_types",
+    "checked_pair",
+    "checked_positions",
+]
 
 
-def check_positive(**sizes: int) -> None:
-    """Raise unless all named sizes are at least 1."""
+def check_positive(least: int = 1, **sizes: int) -> None:
+    """Raise unless all named sizes are integers of at least ``least``."""
     for name, size in sizes.items():
-        if size < 1:
-            raise DGLError(f"Expected {name} to be at least 1, got {size}.")
+        number = as_integer(size)
+        if number is None or number < least:
+            raise DGLError(f"Expected {name} to be an integer of at least {least}, got {size!r}.")
 
 
 def check_shape(name: str, value, shape: tuple[int | str, ...]) -> None:
@@ -31,12 +41,37 @@ def _fits(size: int, wanted: int | str) -> bool:
 
 
 def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
-    """Raise unless these are finite coordinates of this graph's nodes."""
+    """Raise unless these are coordinates of this graph's nodes whose distances can be computed."""
     check_points(pos)
     if pos.shape[1] != 3 or len(pos) != graph.num_nodes():
         raise DGLError(
             f"Expected coordinates of shape ({graph.num_nodes()}, 3) for this graph, got {tuple(pos.shape)}."
         )
+    limit = torch.finfo(pos.dtype).max ** 0.5 / 8
+    if len(pos) and float(pos.detach().abs().max()) > limit:
+        raise DGLError(
+            f"Expected coordinates of at most {limit:.1g} in {pos.dtype}, whose squares can be computed; "
+            f"scale the cloud down."
+        )
+
+
+def check_types(module: nn.Module, *values: Tensor | None) -> None:
+    """Raise unless all values have the type of the module's parameters."""
+    wanted = next(module.parameters()).dtype
+    for value in values:
+        if isinstance(value, Tensor) and value.dtype != wanted:
+            raise DGLError(
+                f"This {type(module).__name__} is {wanted}, but its input is {value.dtype}; convert either "
+                f"of them, with .float() or .double()."
+            )
+
+
+def checked_positions(pos, graph: DGLGraph) -> tuple[Tensor, Tensor]:
+    """The sources' and the destinations' coordinates, finite ones."""
+    pair = checked_pair("pos", pos, graph, (3,))
+    for given in pair if pair[0] is not pair[1] else pair[:1]:
+        check_points(given)
+    return pair
 
 
 def checked_pair(name: str, value, graph: DGLGraph, shape: tuple[int | str, ...]) -> tuple[Tensor, Tensor]:

@@ -69,7 +69,7 @@ class OrientationNet(nn.Module):
         for number in range(num_layers):
             sizes = (in_feats, in_vectors) if number == 0 else (hidden_feats, hidden_vectors)
             self.layers.append(VGConv(sizes[0], hidden_feats, sizes[1], hidden_vectors, **conv))
-        self.head = FrameHead(hidden_vectors, num_orientations, self.layers[0].edges != "plain")
+        self.head = FrameHead(hidden_vectors, num_orientations)
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
@@ -98,20 +98,21 @@ class OrientationNet(nn.Module):
         Tensor
             Rotation matrices of shape ``(N, F, 3, 3)``, the axes in columns.
         """
-        return self.head(self._encode(graph, pos, feat, vec))
+        return self.head(*self._encode(graph, pos, feat, vec))
 
     def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
         """The two vectors of every orientation before Gram-Schmidt, ``(N, F, 2, 3)``."""
-        return self.head.pairs(self._encode(graph, pos, feat, vec))
+        return self.head.pairs(*self._encode(graph, pos, feat, vec))
 
     def undetermined(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
         """Booleans of shape ``(N, F)``: which orientations the geometry does not determine."""
-        return self.head.undetermined(self._encode(graph, pos, feat, vec))
+        return self.head.undetermined(*self._encode(graph, pos, feat, vec))
 
-    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> Tensor:
+    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> tuple[Tensor, Tensor]:
+        """What the head takes: the points' vectors ``(N, C, 3)``, and their size where nothing cancels."""
         check_coordinates(graph, pos)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos.device.type, enabled=False):
             for layer in self.layers:
                 feat, vec = layer(graph, feat, vec, pos)
-        return vec
+        return vec, self.layers[-1].vector_size()

@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 
 from ..geometry import norm
 from .gvp import Activation
-from .inputs import check_neighbours, check_positive, check_shape, checked_pair
+from .inputs import check_neighbours, check_positive, check_shape, checked_positions
 from .projection import map_by_destination
 
 __all__ = ["OrientedRSConv"]
@@ -166,4 +166,4 @@ class OrientedRSConv(nn.Module):
         check_shape("feat", feat, (graph.num_src_nodes(), self.in_feats))
         if orient is not None or self.num_orientations != 1:
             check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
-        return feat, checked_pair("pos", pos, graph, (3,))
+        return feat, checked_positions(pos, graph)

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 from ..geometry import norm
 from .edges import edge_geometry, num_edge_scalars
 from .gvp import GVP, Activation
-from .inputs import checked_pair
+from .inputs import check_positive, check_types, checked_pair, checked_positions
 
 __all__ = ["VGConv"]
 
@@ -78,8 +78,8 @@ class VGConv(nn.Module):
         super().__init__()
         if message not in MESSAGES:
             raise DGLError(f"Expected message to be one of {', '.join(MESSAGES)}, got {message!r}.")
-        if message_layers < 1:
-            raise DGLError(f"Expected at least one GVP in a message, got {message_layers}.")
+        check_positive(0, in_feats=in_feats, in_vectors=in_vectors)
+        check_positive(out_feats=out_feats, out_vectors=out_vectors, message_layers=message_layers)
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.parties = ("receiver", "sender") if message == "both" else (message,)
         self.edges = edges
@@ -88,13 +88,13 @@ class VGConv(nn.Module):
         first_feats = in_feats * len(self.parties) + num_edge_scalars(edges)
         first_vectors = in_vectors * len(self.parties) + 1
         hidden_vectors = max(in_vectors, out_vectors)
-        self.message = nn.ModuleList(
+        self.message_gvps = nn.ModuleList(
             [GVP(first_feats, out_feats, first_vectors, out_vectors, hidden_vectors, **active)]
         )
         for number in range(1, message_layers):
             last = number == message_layers - 1
             style = dict(activation=None, vector_activation=None) if last else active
-            self.message.append(GVP(out_feats, out_feats, out_vectors, out_vectors, **style))
+            self.message_gvps.append(GVP(out_feats, out_feats, out_vectors, out_vectors, **style))
         self.update = GVP(out_feats, out_feats, out_vectors, out_vectors, **active)
         self.feat_residual = _residual(in_feats, out_feats)
         self.vec_residual = _residual(in_vectors, out_vectors)
@@ -102,7 +102,7 @@ class VGConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        for layer in (*self.message, self.update, self.feat_residual, self.vec_residual):
+        for layer in (*self.message_gvps, self.update, self.feat_residual, self.vec_residual):
             if hasattr(layer, "reset_parameters"):
                 layer.reset_parameters()
 
@@ -125,17 +125,18 @@ class VGConv(nn.Module):
         tuple of Tensor
             Scalars ``(N_dst, out_feats)`` and vectors ``(N_dst, out_vectors, 3)``.
         """
-        pos = checked_pair("pos", pos, graph, (3,))
+        pos = checked_positions(pos, graph)
         if feat is None and self.in_feats == 0:
             feat = tuple(x.new_zeros(len(x), 0) for x in pos)
         if vec is None and self.in_vectors == 0:
             vec = tuple(x.new_zeros(len(x), 0, 3) for x in pos)
         feats = checked_pair("feat", feat, graph, (self.in_feats,))
         vecs = checked_pair("vec", vec, graph, (self.in_vectors, 3))
+        check_types(self, *pos, *feats, *vecs)
         vecs = tuple(v.transpose(1, 2) for v in vecs)  # columns: (N, 3, in_vectors)
 
         message_feat, message_vec = self._mean_message(graph, feats, vecs, pos)
-        feat = self._drop(message_feat)
+        feat = self.dropout(message_feat)
         vec = self._drop_vectors(message_vec)
         if self.feat_residual is not None:
             feat = feat + self.feat_residual(feats[1])
@@ -143,19 +144,31 @@ class VGConv(nn.Module):
             vec = vec + self.vec_residual(vecs[1])
         update_feat, update_vec = self.update.apply_columns(feat, vec)
         vec = vec + self._drop_vectors(update_vec)
-        return feat + self._drop(update_feat), vec.transpose(1, 2)
+        return feat + self.dropout(update_feat), vec.transpose(1, 2)
+
+    def vector_size(self) -> Tensor:
+        """How long the vectors of a message can be that sees an edge's unit vector and nothing else.
+
+        What is much shorter than this after the mean is what rounding leaves of neighbours that cancel. 0
+        for ``edges="plain"``, whose vectors have no such unit.
+        """
+        if self.edges == "plain":
+            return self.update.vector.weight.new_zeros(())
+        size = self.message_gvps[0].hidden.weight[:, -1]
+        for number, gvp in enumerate(self.message_gvps):
+            size = gvp.vector.weight @ (size if number == 0 else gvp.hidden.weight @ size)
+        return size.detach().norm()
 
     def _mean_message(self, graph, feats, vecs, pos) -> tuple[Tensor, Tensor]:
         """The mean of all messages to each node; vectors in columns, ``(N_dst, 3, out_vectors)``."""
-        *nonlinear, last = self.message
-        if not last.is_linear:
-            nonlinear, last = [*nonlinear, last], None
+        first, *inner = self.message_gvps
+        last = inner.pop() if inner and inner[-1].is_linear else None
         edge_feat, edge_vec = edge_geometry(graph, *pos, self.edges)
-        feat, vec = nonlinear[0].finish(
-            self._project_feats(graph, nonlinear[0], feats, edge_feat),
-            self._project_vectors(graph, nonlinear[0], vecs, edge_vec),
+        feat, vec = first.finish(
+            self._project_feats(graph, first, feats, edge_feat),
+            self._project_vectors(graph, first, vecs, edge_vec),
         )
-        for gvp in nonlinear[1:]:
+        for gvp in inner:
             feat, vec = gvp.apply_columns(feat, vec)
         mean = dgl.ops.copy_e_mean
         if last is None:
@@ -171,7 +184,7 @@ class VGConv(nn.Module):
     # their node parts are computed once a node and only added on edges.
 
     def _project_feats(self, graph: DGLGraph, gvp: GVP, feats, edge_feat: Tensor) -> Tensor:
-        weight, bias = gvp.scalar.weight[:, : gvp.in_feats], gvp.scalar.bias
+        weight, bias = gvp.scalar_map()
         *node_weights, edge_weight = weight.split(
             [self.in_feats] * len(self.parties) + [edge_feat.shape[1]], dim=1
         )
@@ -199,9 +212,6 @@ class VGConv(nn.Module):
         if "sender" in mapped:
             return dgl.ops.copy_u(graph, mapped["sender"])
         return dgl.ops.copy_v(graph, mapped["receiver"])
-
-    def _drop(self, feat: Tensor) -> Tensor:
-        return self.dropout(feat)
 
     def _drop_vectors(self, vec: Tensor) -> Tensor:
         if not self.training or self.dropout.p == 0:

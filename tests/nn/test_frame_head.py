@@ -27,18 +27,28 @@ def test_vectors_that_are_noise_do_not_determine_a_frame(dtype):
     head = FrameHead(5, 1).to(dtype)
     vec = torch.randn(5, 5, 3, dtype=dtype)
     vec[1] = 0
-    vec[2] *= 10 * torch.finfo(dtype).eps  # what rounding leaves
+    vec[2] *= 10 * torch.finfo(dtype).eps  # what rounding leaves of vectors of size 1
     direction = torch.tensor([1.0, 2.0, -1.0], dtype=dtype)
     vec[3] = torch.randn(5, 1, dtype=dtype) * direction  # all along one line
-    assert head.undetermined(vec).flatten().tolist() == [False, True, True, True, False]
+    assert head.undetermined(vec, size=1.0).flatten().tolist() == [False, True, True, True, False]
+    assert head.undetermined(vec).flatten().tolist() == [False, True, False, True, False]
     assert rotation_error(head(vec)) < 1e-6
 
 
-def test_scaled_vectors_determine_the_same_frame_where_scale_is_free():
-    head = FrameHead(5, 1, scale_free=False)
-    vec = torch.randn(20, 5, 3)
+def test_scaled_vectors_determine_the_same_frame():
+    head, vec = FrameHead(5, 1), torch.randn(20, 5, 3)
     for scale in (1e-12, 1e12):
-        torch.testing.assert_close(head(vec * scale), head(vec), rtol=0, atol=1e-4)
+        torch.testing.assert_close(head(vec * scale, size=scale), head(vec), rtol=0, atol=1e-4)
+
+
+def test_short_first_vectors_do_not_determine_a_frame():
+    head = FrameHead(3, 1).double()
+    with torch.no_grad():
+        head.vectors.weight.copy_(torch.eye(3)[:2])
+    vec = torch.eye(3, dtype=torch.float64).unsqueeze(0)
+    assert not head.undetermined(vec)
+    vec[0, 0] *= 1e-13
+    assert head.undetermined(vec)
 
 
 def test_gradients_are_finite_at_zero():

@@ -1,11 +1,18 @@
+import dgl
 import pytest
 import torch
+from dgl import DGLError
+from hypothesis import given
+from hypothesis import strategies as st
 
 import dgl_orient
 from dgl_orient import GlobalOrientation
 from dgl_orient.geometry import random_rotation
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
+from tests.nn.test_vgconv import plain_vgconv
+from tests.test_geometry import plain_frames
+from tests.test_hierarchy import plain_farthest_points
 
 
 def clouds(net, k=8):
@@ -25,17 +32,18 @@ def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
-    net = GlobalOrientation(2, sizes=(16, 0.2), k=6).to(dtype)
+    # Of the levels too, every point needs more than three neighbours: fewer are always in a plane.
+    net, sizes = GlobalOrientation(sizes=(16, 8), k=6).to(dtype), [35, 25]
     pos = ORDINARY[cloud](dtype)
     if cloud == "plane" and dtype == torch.float32:
         # How a flat frame is turned over hinges on a sign, near whose change float32 cannot hold 1e-4.
         rotation = random_rotation(dtype=torch.float64, generator=generator())
-        plain, turned = (clouds(net.scales)(x, SIZES) for x in (pos, (plane() @ rotation.T).float()))
+        plain, turned = (clouds(net.scales)(x, sizes) for x in (pos, (plane() @ rotation.T).float()))
         error = (turned.point - rotation.float() @ plain.point).abs().amax((-1, -2))
         assert error.quantile(0.95) < 1e-4
         return
     assert_equivariant(
-        lambda *args, **kwargs: clouds(net.scales)(*args, **kwargs)[1:], pos, ("frames", "invariant"), SIZES
+        lambda *args, **kwargs: clouds(net.scales)(*args, **kwargs)[1:], pos, ("frames", "invariant"), sizes
     )
 
 
@@ -87,6 +95,61 @@ def test_the_callers_vectors_keep_the_symmetry():
         scalars={"feat": torch.randn(60, 1).double()}, vectors={"vec": torch.randn(60, 1, 3).double()}
     )
     assert_equivariant(clouds(net), ball(), "frames", SIZES, per="cloud", **inputs)
+
+
+@pytest.mark.parametrize("message", ["both", "sender", "receiver"])
+def test_the_callers_features_reach_the_clouds_orientation(message):
+    net = GlobalOrientation(sizes=(8,), k=4, in_feats=1, in_vectors=1, message=message).double()
+    graph, feat, vec = (
+        dgl_orient.knn_graph(ball(), 6),
+        torch.randn(60, 1).double(),
+        torch.randn(60, 1, 3).double(),
+    )
+    orient = net(graph, ball(), feat, vec)
+    assert not torch.allclose(net(graph, ball(), -feat, vec), orient, atol=1e-4)
+    assert not torch.allclose(net(graph, ball(), feat, -vec), orient, atol=1e-4)
+
+
+def test_equals_the_layers_put_together_plainly():
+    """Level by level, with the slow forms of sampling, neighbours, convolution and frames."""
+    pos = ball(30)
+    sizes = dict(sizes=(10,), k=4, num_layers=1, hidden_feats=5, hidden_vectors=4)
+    net = GlobalOrientation(**sizes, edges="relative").double()  # where a point may be its own neighbour
+    graph = dgl_orient.knn_graph(pos, 6)
+    none = pos.new_zeros(30, 0), pos.new_zeros(30, 0, 3)
+    feat, vec = plain_vgconv(net.layers[0], graph, (none[0],) * 2, (none[1],) * 2, (pos, pos))
+    rows = plain_farthest_points(pos, 10)
+    near = torch.cdist(pos[rows], pos).argsort(1)[:, :4]
+    up = dgl.heterograph(
+        {("src", "near", "dst"): (near.flatten(), torch.arange(10).repeat_interleave(4))},
+        num_nodes_dict={"src": 30, "dst": 10},
+    )
+    feat, vec = plain_vgconv(net.pools[0], up, (feat, feat[rows]), (vec, vec[rows]), (pos, pos[rows]))
+    top = dgl.heterograph({("src", "near", "dst"): (torch.arange(10), torch.zeros(10, dtype=torch.int64))})
+    means = feat.mean(0, keepdim=True), vec.mean(0, keepdim=True)
+    centroid = pos.mean(0, keepdim=True)
+    _, vec = plain_vgconv(net.pools[1], top, (feat, means[0]), (vec, means[1]), (pos[rows], centroid))
+    first, second = net.heads[-1].pairs(vec)[0, 0]
+    torch.testing.assert_close(net(graph, pos)[0, 0], plain_frames(first, second), rtol=1e-10, atol=1e-10)
+
+
+@given(
+    sizes=st.lists(st.integers(5, 30), min_size=1, max_size=4),
+    k=st.integers(3, 12),
+    levels=st.sampled_from([(), (8,), (0.5, 0.2), (12, 0.3)]),
+    seed=st.integers(0, 1000),
+)
+def test_global_orientations_turn_for_any_sizes(sizes, k, levels, seed):
+    torch.manual_seed(seed)
+    net = GlobalOrientation(sizes=levels, k=k).double()
+    assert_equivariant(clouds(net, k), ball(sum(sizes), seed), "frames", sizes, per="cloud", seed=seed)
+
+
+def test_bad_arguments_are_refused_at_once():
+    with pytest.raises(DGLError, match="k to be an integer"):
+        GlobalOrientation(k=0)
+    with pytest.raises(DGLError, match="do not grow"):
+        GlobalOrientation(sizes=(4, 16))
 
 
 def test_gradcheck():

@@ -9,7 +9,7 @@ STYLES = {
     "norm": dict(),
     "gate": dict(vector_gate=True, vector_activation=torch.tanh),
     "linear": dict(activation=None, vector_activation=None),
-    "no hidden size given": dict(hidden_vectors=None),
+    "more hidden vectors": dict(hidden_vectors=7),
 }
 
 

@@ -208,9 +208,9 @@ def test_dropout_leaves_names_alone_and_stops_in_eval():
     "make, sentence",
     [
         (lambda: InvariantReadout(5, 4, "median"), "pool to be None or one of max, mean, both, attention"),
-        (lambda: InvariantReadout(0, 4), "in_feats to be at least 1, got 0"),
-        (lambda: EquivariantReadout(5, 0), "out_vectors to be at least 1, got 0"),
-        (lambda: EquivariantReadout(5, 1, 0), "num_orientations to be at least 1, got 0"),
+        (lambda: InvariantReadout(0, 4), "in_feats to be an integer of at least 1, got 0"),
+        (lambda: EquivariantReadout(5, 0), "out_vectors to be an integer of at least 1, got 0"),
+        (lambda: EquivariantReadout(5, 1, 0), "num_orientations to be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_arguments_are_refused(make, sentence):

@@ -267,7 +267,7 @@ def test_parameters_are_drawn_anew():
 
 @pytest.mark.parametrize("name", ["in_feats", "out_feats", "num_orientations", "hidden_feats"])
 def test_bad_sizes_are_refused(name):
-    with pytest.raises(DGLError, match=f"{name} to be at least 1, got 0"):
+    with pytest.raises(DGLError, match=f"{name} to be an integer of at least 1, got 0"):
         OrientedRSConv(**{**dict(in_feats=5, out_feats=6), name: 0})
 
 

@@ -14,6 +14,9 @@ VARIANTS = [
     for message in ("both", "sender", "receiver")
     for edges in ("radial", "relative", "plain")
     for layers in (1, 2, 3)
+] + [
+    dict(vector_gate=False, vector_activation=torch.sigmoid, message_layers=2),
+    dict(activation=None, vector_activation=None),
 ]
 
 
@@ -46,7 +49,7 @@ def plain_vgconv(conv, graph, feats, vecs, pos):
             nodes = {"receiver": (feats[1][i], vecs[1][i]), "sender": (feats[0][j], vecs[0][j])}
             feat = torch.cat([*(nodes[party][0] for party in conv.parties), edge_feat])
             vec = torch.cat([*(nodes[party][1] for party in conv.parties), edge_vec.unsqueeze(0)])
-            for gvp in conv.message:
+            for gvp in conv.message_gvps:
                 feat, vec = gvp(feat, vec)
             messages.append((feat, vec))
         feat, vec = (torch.stack(part).mean(0) for part in zip(*messages))
@@ -108,11 +111,13 @@ def test_no_input_features_and_absent_residual():
 
 
 def test_a_node_without_neighbours_receives_nothing():
-    conv = VGConv(5, 5, 3, 3).double()
     feat, vec = torch.randn(1, 5, dtype=torch.float64), torch.randn(1, 3, 3, dtype=torch.float64)
-    found = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
-    for a, b, c in zip(found, (feat, vec), conv.update(feat, vec)):
-        torch.testing.assert_close(a, b + c)
+    for message_layers in (1, 2):
+        conv = VGConv(5, 5, 3, 3, message_layers=message_layers).double()
+        torch.nn.init.ones_(conv.message_gvps[-1].scalar.bias)
+        found = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
+        for a, b, c in zip(found, (feat, vec), conv.update(feat, vec)):
+            torch.testing.assert_close(a, b + c)
 
 
 @pytest.mark.parametrize("cloud", ORDINARY)
@@ -172,16 +177,24 @@ def test_coincident_points_have_finite_gradients(edges):
         assert all(torch.isfinite(p.grad).all() for p in conv.parameters())
 
 
-def test_dropout_takes_whole_vectors():
-    pos = ball(200, dtype=torch.float32)
-    conv = VGConv(0, 6, 0, 8, dropout=0.5)
-    with torch.no_grad():
-        dropped = conv._drop_vectors(torch.ones(200, 3, 8))
-    assert torch.equal(dropped.amin(1), dropped.amax(1))
-    assert set(dropped.flatten().tolist()) == {0.0, 2.0}
+def test_dropout_takes_scalars_and_whole_vectors_of_message_and_update():
+    pos = ball(50, dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 5)
+    conv = VGConv(0, 6, 0, 8, dropout=1 - 1e-9)  # all goes
+    feat, vec = conv(graph, None, None, pos)
+    assert torch.equal(feat, torch.zeros(50, 6)) and torch.equal(vec, torch.zeros(50, 8, 3))
+    torch.nn.init.zeros_(conv.update.vector.weight), torch.nn.init.zeros_(conv.update.scalar.weight)
+    conv.dropout.p = 0.5
+    with torch.random.fork_rng():
+        feat, vec = conv(graph, None, None, pos)
     conv.eval()
-    assert torch.equal(conv(graph, None, None, pos)[1], conv(graph, None, None, pos)[1])
+    whole_feat, whole_vec = conv(graph, None, None, pos)
+    assert torch.equal(whole_vec, conv(graph, None, None, pos)[1])
+    torch.testing.assert_close(torch.where(feat == 0, feat, whole_feat * 2), feat)
+    kept = (vec != 0).all(2, keepdim=True)
+    torch.testing.assert_close(vec, torch.where(kept, whole_vec * 2, 0.0))
+    for share in (kept, feat != 0):
+        assert 0.3 < share.float().mean() < 0.7
 
 
 @pytest.mark.parametrize(
@@ -189,12 +202,15 @@ def test_dropout_takes_whole_vectors():
     [
         (dict(message="none"), "message to be one of"),
         (dict(edges="none"), "edges to be one of"),
-        (dict(message_layers=0), "at least one GVP"),
+        (dict(message_layers=0), "message_layers to be an integer of at least 1"),
+        (dict(out_vectors=0), "out_vectors to be an integer of at least 1"),
+        (dict(in_feats=-1), "in_feats to be an integer of at least 0"),
+        (dict(out_feats=2.5), "out_feats to be an integer"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, sentence):
     with pytest.raises(DGLError, match=sentence):
-        VGConv(0, 6, 0, 4, **arguments)
+        VGConv(**(dict(in_feats=0, out_feats=6, in_vectors=0, out_vectors=4) | arguments))
 
 
 def test_wrong_inputs_are_refused():
@@ -208,3 +224,9 @@ def test_wrong_inputs_are_refused():
         conv(graph, feat, vec[:, :2], pos)
     with pytest.raises(DGLError, match=r"pos of shape \(10, 3\), got \(9, 3\)"):
         conv(graph, feat, vec, pos[:9])
+    with pytest.raises(DGLError, match="is torch.float64, but its input is torch.float32"):
+        conv(graph, feat.float(), vec, pos)
+    with pytest.raises(DGLError, match="NaN or infinity"):
+        conv(graph, feat, vec, pos / 0)
+    with pytest.raises(DGLError, match="feat of shape .*, got list"):
+        conv(graph, [[1.0] * 5] * 10, vec, pos)
