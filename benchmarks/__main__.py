@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from . import knn, orientation
+from . import knn, orientation, precision
 from .report import store
 
-BENCHMARKS = {"knn": knn.run, "orientation": orientation.run}
+BENCHMARKS = {"knn": knn.run, "orientation": orientation.run, "precision": precision.run}
 
 
 def main() -> None:

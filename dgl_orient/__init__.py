@@ -1,6 +1,6 @@
 """Networks on point clouds that are indifferent to pose, as layers for DGL."""
 
-from . import geometry, graph, hierarchy, nn, testing
+from . import geometry, graph, hierarchy, models, nn, testing
 from .graph import knn_graph, point_cloud
 from .nn import (
     EquivariantReadout,
@@ -24,6 +24,7 @@ __all__ = [
     "graph",
     "hierarchy",
     "knn_graph",
+    "models",
     "nn",
     "point_cloud",
     "testing",

@@ -32,7 +32,7 @@ class Level(NamedTuple):
 def farthest_point_hierarchy(
     pos: Tensor,
     sizes: Sequence[int | float] = (256, 64),
-    k: int = 16,
+    k: int | Sequence[int] = 16,
     batch_num_nodes: Tensor | Sequence[int] | None = None,
 ) -> list[Level]:
     r"""The levels :math:`X \supset X^1 \supset \ldots \supset \{\bar x\}` over clouds.
@@ -50,8 +50,8 @@ def farthest_point_hierarchy(
     sizes : sequence of int or float
         How many points a cloud keeps at each level: a number (a smaller cloud keeps all), or a share
         of the cloud between 0 and 1. Not counting the centroid.
-    k : int
-        Neighbours of each point in the level below.
+    k : int or sequence of int
+        Neighbours of each point in the level below; one number, or one for each level.
     batch_num_nodes : Tensor or sequence of int, optional
         How many points each cloud has. Not given, all points are one cloud.
 
@@ -72,9 +72,11 @@ def farthest_point_hierarchy(
     (1024, torch.Size([30, 3]), torch.Size([300]))
     """
     check_points(pos)
-    k = check_k(k)
     clouds = cloud_sizes(pos, batch_num_nodes)
     check_level_sizes(sizes)
+    neighbours = [check_k(number) for number in (k if isinstance(k, Sequence) else [k] * len(sizes))]
+    if len(neighbours) != len(sizes):
+        raise DGLError(f"Expected a k for each of the {len(sizes)} levels, got {len(neighbours)}.")
     counts = _level_counts(sizes, clouds)
     order = farthest_points(pos, counts[0], clouds) if counts else None
     levels: list[Level] = []
@@ -84,7 +86,7 @@ def farthest_point_hierarchy(
         index = _heads(counts[0], count).to(pos.device)
         here = pos[order[index]]
         rows = order[index] if number == 0 else _heads(num_below, count).to(pos.device)
-        graph = bipartite_knn_graph(below, here, k, num_below, count)
+        graph = bipartite_knn_graph(below, here, neighbours[number], num_below, count)
         anchor = nearest(here.detach(), count, 1, pos.detach(), clouds)[1]
         levels.append(Level(here, count, rows, graph, anchor))
         below, num_below = here, count

@@ -1,0 +1,127 @@
+"""What the networks are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from dgl import DGLError, DGLGraph
+from dgl.ops import segment_reduce
+from torch import Tensor, nn
+
+from ..graph import knn_graph
+from ..nn import OrientedEdgeConv
+
+__all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "clouds_of", "pool"]
+
+
+def clouds_of(graph: DGLGraph) -> tuple[Tensor, Tensor]:
+    """The points ``(N, 3)`` that a graph carries, and how many each cloud has."""
+    if "pos" not in graph.ndata:
+        raise DGLError(
+            'Expected a graph whose ndata["pos"] holds the points; make one with '
+            "dgl_orient.point_cloud(pos, batch_num_nodes)."
+        )
+    return graph.ndata["pos"], graph.batch_num_nodes()
+
+
+def pool(sizes: Tensor, feat: Tensor) -> Tensor:
+    """The maximum and the mean of each cloud's features side by side, ``(B, 2C)``; 0 without points."""
+    if len(feat) == 0:
+        return feat.new_zeros(len(sizes), 2 * feat.shape[1])
+    mean = segment_reduce(sizes, feat, "sum") / sizes.clamp_min(1).unsqueeze(1)
+    return torch.cat([segment_reduce(sizes, feat, "max"), mean], 1)
+
+
+class EdgeConvs(nn.Module):
+    """DGCNN's stack of EdgeConv layers, Eqs. 13 to 15: the first on the coordinates' graph, with
+    orientations where there are any, each further one on the graph of the features before it.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the points' first features; may be 0 with orientations.
+    widths : sequence of int
+        Sizes of the layers' features.
+    k : int
+        Neighbours of a point.
+    num_orientations : int
+        Orientations of a point; 0 for none.
+    dynamic : bool
+        Whether neighbours are looked for among the features anew; otherwise they stay those in space.
+    """
+
+    def __init__(
+        self, in_feats: int, widths: Sequence[int], k: int, num_orientations: int = 0, dynamic: bool = True
+    ) -> None:
+        super().__init__()
+        self.k, self.dynamic = k, dynamic
+        style = dict(batch_norm=True, allow_zero_in_degree=True)
+        self.convs = nn.ModuleList([OrientedEdgeConv(in_feats, widths[0], num_orientations, **style)])
+        for before, after in zip(widths, widths[1:]):
+            self.convs.append(OrientedEdgeConv(before, after, 0, **style))
+
+    def forward(
+        self, pos: Tensor, sizes: Tensor, feat: Tensor | None, orient: Tensor | None = None
+    ) -> Tensor:
+        """The features of all layers side by side, ``(N, sum(widths))``."""
+        graph = knn_graph(pos, self.k, sizes)
+        outputs = [self.convs[0](graph, feat, pos, orient)]
+        for conv in self.convs[1:]:
+            if self.dynamic:
+                graph = knn_graph(outputs[-1], self.k, sizes)
+            outputs.append(conv(graph, outputs[-1]))
+        return torch.cat(outputs, 1)
+
+
+class PointwiseMLP(nn.Sequential):
+    """Linear maps with batch norm, LeakyReLU(0.2) and dropout.
+
+    Parameters
+    ----------
+    *sizes : int
+        The input's size and then those of the layers.
+    dropout : float
+        Probability of dropping a feature after a layer.
+    """
+
+    def __init__(self, *sizes: int, dropout: float = 0.0) -> None:
+        layers = []
+        for before, after in zip(sizes, sizes[1:]):
+            layers += [
+                nn.Linear(before, after, bias=False),
+                nn.BatchNorm1d(after),
+                nn.LeakyReLU(0.2),
+                nn.Dropout(dropout),
+            ]
+        super().__init__(*layers)
+
+
+class CloudClassifier(nn.Module):
+    """DGCNN's head: an embedding of each point, its maximum and mean over the cloud, and an MLP of them.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the points' features.
+    num_classes : int
+        Number of outputs.
+    embed_feats : int
+        Size of the embedding.
+    head_feats : sequence of int
+        Sizes of the MLP's hidden layers.
+    dropout : float
+        Dropout in the MLP.
+    """
+
+    def __init__(
+        self, in_feats: int, num_classes: int, embed_feats: int, head_feats: Sequence[int], dropout: float
+    ) -> None:
+        super().__init__()
+        self.embed = PointwiseMLP(in_feats, embed_feats)
+        self.hidden = PointwiseMLP(2 * embed_feats, *head_feats, dropout=dropout)
+        self.logits = nn.Linear([2 * embed_feats, *head_feats][-1], num_classes)
+
+    def forward(self, sizes: Tensor, feat: Tensor) -> Tensor:
+        """Logits ``(B, num_classes)`` from the points' features ``(N, in_feats)``."""
+        return self.logits(self.hidden(pool(sizes, self.embed(feat))))

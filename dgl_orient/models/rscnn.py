@@ -1,0 +1,214 @@
+"""Classification with RS-CNN: plain, and with orientations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+
+from ..hierarchy import farthest_point_hierarchy
+from ..nn import OrientedRSConv
+from .orienting import Orienting
+from .parts import PointwiseMLP, clouds_of
+
+__all__ = ["OrientedRSCNN", "RSCNN"]
+
+# For small data and few cores.
+_LIGHT = dict(widths=(16, 32, 64, 128), head_feats=(128,), levels=(128, 32), k=(16, 16))
+
+
+class RSConvs(nn.Module):
+    """RS-CNN's stack of RSConv layers, Eqs. 10 to 12: up a farthest-point hierarchy to one point a cloud.
+
+    Parameters
+    ----------
+    in_feats : int
+        Size of the points' first features; 0 lets all begin with the same learned ones.
+    widths : sequence of int
+        Sizes of the first features, which an affine map makes of the given ones, and of the layers'.
+    levels : sequence of int or float
+        Sizes of the levels between the points and the cloud, one fewer than layers.
+    k : sequence of int
+        Neighbours of a point of each level in the level below.
+    num_orientations : int
+        Orientations of a point.
+    glob_orientations : int
+        Orientations of a cloud.
+    """
+
+    def __init__(
+        self,
+        in_feats: int,
+        widths: Sequence[int],
+        levels: Sequence[int | float],
+        k: Sequence[int],
+        num_orientations: int = 1,
+        glob_orientations: int = 1,
+    ) -> None:
+        super().__init__()
+        if len(levels) != len(k) or len(widths) != len(levels) + 2:
+            raise DGLError(
+                f"Expected a k for each level and two widths more than levels, got {len(levels)} levels, "
+                f"{len(k)} k and {len(widths)} widths."
+            )
+        self.levels, self.k = tuple(levels), tuple(k)
+        self.lift = nn.Linear(max(in_feats, 1), widths[0])
+        orientations = [num_orientations] * len(levels) + [glob_orientations]
+        self.convs = nn.ModuleList(
+            OrientedRSConv(a, b, number) for a, b, number in zip(widths, widths[1:], orientations)
+        )
+
+    def forward(
+        self, pos: Tensor, sizes: Tensor, feat: Tensor | None, orient: Tensor | None, glob: Tensor | None
+    ) -> Tensor:
+        """The clouds' features, ``(B, widths[-1])``; 0 for a cloud without points."""
+        feat = self.lift(pos.new_ones(len(pos), 1) if feat is None else feat)
+        present = sizes > 0
+        hierarchy = farthest_point_hierarchy(pos, self.levels, self.k, sizes)
+        for conv, level in zip(self.convs, hierarchy):
+            if level.index is None:
+                orient = None if glob is None else glob[present]
+            elif orient is not None:
+                orient = orient[level.index]
+            feat = conv(level.graph, feat, (pos, level.pos), orient)
+            pos = level.pos
+        result = feat.new_zeros(len(sizes), feat.shape[1])
+        return result.index_add(0, present.nonzero().flatten(), feat)
+
+
+class RSCNN(nn.Module):
+    """The classification network of `Relation-Shape Convolutional Neural Network for Point Cloud Analysis
+    <https://arxiv.org/abs/1904.07601>`__ in its form with one scale of neighbourhoods: the plain twin of
+    :class:`OrientedRSCNN`, which sees coordinates.
+
+    Parameters
+    ----------
+    num_classes : int
+        Number of outputs.
+    widths : sequence of int
+        Sizes of the first features and of those of the layers.
+    levels : sequence of int or float
+        Sizes of the levels between the points and the cloud.
+    k : sequence of int
+        Neighbours of a point of each level in the level below.
+    head_feats : sequence of int
+        Sizes of the head's hidden layers.
+    dropout : float
+        Dropout in the head.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import RSCNN
+    >>> clouds = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> RSCNN(40)(clouds).shape
+    torch.Size([2, 40])
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        widths: Sequence[int] = (32, 128, 512, 1024),
+        levels: Sequence[int | float] = (512, 128),
+        k: Sequence[int] = (48, 64),
+        head_feats: Sequence[int] = (512, 256),
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        self.backbone = RSConvs(3, widths, levels, k)
+        self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)
+        self.logits = nn.Linear([widths[-1], *head_feats][-1], num_classes)
+
+    @classmethod
+    def light(cls, num_classes: int, **arguments) -> RSCNN:
+        """A small one; arguments as in the constructor."""
+        return cls(num_classes, **(_LIGHT | arguments))
+
+    def forward(self, graph: DGLGraph) -> Tensor:
+        """Compute the classes' logits.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            Clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+
+        Returns
+        -------
+        Tensor
+            Logits of shape ``(B, num_classes)``.
+        """
+        pos, sizes = clouds_of(graph)
+        return self.logits(self.head(self.backbone(pos, sizes, pos, None, None)))
+
+
+class OrientedRSCNN(nn.Module):
+    """RS-CNN with the orientations of `Equivariant Point Cloud Analysis via Learning Orientations for Message
+    Passing <https://arxiv.org/abs/2203.14486>`__, section 4.2: its answer does not depend on the pose.
+
+    Parameters
+    ----------
+    num_classes, widths, levels, k, head_feats, dropout
+        As in :class:`RSCNN`.
+    num_orientations : int
+        Orientations of each scale. The scales are those of ``levels``.
+    orientation_k, orientation_layers, orientation_dropout
+        Neighbours, layers on the points and dropout of the network that learns orientations.
+    initial : {"canonical", "constant"}
+        The points' first features: their coordinates in the cloud's orientations, or a constant.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import OrientedRSCNN
+    >>> clouds = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> OrientedRSCNN(40)(clouds).shape
+    torch.Size([2, 40])
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        widths: Sequence[int] = (32, 128, 512, 1024),
+        levels: Sequence[int | float] = (512, 128),
+        k: Sequence[int] = (48, 64),
+        head_feats: Sequence[int] = (512, 256),
+        dropout: float = 0.5,
+        num_orientations: int = 4,
+        orientation_k: int = 24,
+        orientation_layers: int = 2,
+        orientation_dropout: float = 0.0,
+        initial: str = "canonical",
+    ) -> None:
+        super().__init__()
+        self.orienting = Orienting(
+            num_orientations, levels, orientation_k, orientation_layers, orientation_dropout, initial
+        )
+        of_point = self.orienting.num_orientations
+        self.backbone = RSConvs(self.orienting.num_feats, widths, levels, k, of_point, num_orientations)
+        self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)
+        self.logits = nn.Linear([widths[-1], *head_feats][-1], num_classes)
+
+    @classmethod
+    def light(cls, num_classes: int, **arguments) -> OrientedRSCNN:
+        """A small one; arguments as in the constructor."""
+        small = _LIGHT | dict(num_orientations=2, orientation_k=16)
+        return cls(num_classes, **(small | arguments))
+
+    def forward(self, graph: DGLGraph) -> Tensor:
+        """Compute the classes' logits.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            Clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+
+        Returns
+        -------
+        Tensor
+            Logits of shape ``(B, num_classes)``.
+        """
+        pos, sizes = clouds_of(graph)
+        oriented = self.orienting(pos, sizes)
+        feat = self.backbone(pos, sizes, oriented.feat, oriented.orient, oriented.glob)
+        return self.logits(self.head(feat))

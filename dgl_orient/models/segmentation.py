@@ -1,0 +1,129 @@
+"""Answers for every point: parts, or vectors such as normals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+
+from ..nn import EquivariantReadout
+from .orienting import Orienting
+from .parts import EdgeConvs, PointwiseMLP, clouds_of, pool
+
+__all__ = ["OrientedDGCNNSeg"]
+
+OUT = ("labels", "vectors")
+
+
+class OrientedDGCNNSeg(nn.Module):
+    r"""DGCNN's segmentation network with the orientations of `Equivariant Point Cloud Analysis via Learning
+    Orientations for Message Passing <https://arxiv.org/abs/2203.14486>`__, sections 4.2 and 4.3.
+
+    The points' features of all EdgeConv layers, together with those of the whole cloud, give
+
+    .. math::
+        y_i = \mathrm{MLP}(h_i) \qquad \text{or} \qquad e_i = \frac{1}{F} \sum_f O_{if} \, \mathrm{MLP}_f(h_i)
+
+    that is, labels that do not depend on the pose, or vectors that turn with the cloud.
+
+    Parameters
+    ----------
+    num_outputs : int
+        Number of labels, or of vectors.
+    out : {"labels", "vectors"}
+        Which of them.
+    num_categories : int
+        Number of categories of whole clouds, one of which is then told for every cloud; 0 for none.
+    widths, embed_feats, head_feats, k, dynamic, dropout
+        As in :class:`~dgl_orient.models.DGCNN`.
+    num_orientations, sizes, orientation_k, orientation_layers, orientation_dropout, initial
+        As in :class:`~dgl_orient.models.OrientedDGCNN`.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import OrientedDGCNNSeg
+    >>> clouds = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> OrientedDGCNNSeg(50, num_categories=16)(clouds, torch.tensor([3, 11])).shape
+    torch.Size([300, 50])
+    >>> OrientedDGCNNSeg(1, out="vectors")(clouds).shape
+    torch.Size([300, 1, 3])
+    """
+
+    def __init__(
+        self,
+        num_outputs: int,
+        out: str = "labels",
+        num_categories: int = 0,
+        widths: Sequence[int] = (64, 64, 64),
+        embed_feats: int = 1024,
+        head_feats: Sequence[int] = (256, 256, 128),
+        k: int = 20,
+        dynamic: bool = True,
+        dropout: float = 0.5,
+        num_orientations: int = 4,
+        sizes: Sequence[int | float] = (256, 64),
+        orientation_k: int = 24,
+        orientation_layers: int = 2,
+        orientation_dropout: float = 0.0,
+        initial: str = "canonical",
+    ) -> None:
+        super().__init__()
+        if out not in OUT:
+            raise DGLError(f"Expected out to be one of {', '.join(OUT)}, got {out!r}.")
+        self.num_categories = num_categories
+        self.orienting = Orienting(
+            num_orientations, sizes, orientation_k, orientation_layers, orientation_dropout, initial
+        )
+        total = self.orienting.num_orientations
+        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic)
+        self.embed = PointwiseMLP(sum(widths), embed_feats)
+        of_cloud = 2 * embed_feats + num_categories
+        self.head = PointwiseMLP(sum(widths) + of_cloud, *head_feats, dropout=dropout)
+        last = [sum(widths) + of_cloud, *head_feats][-1]
+        self.labels = nn.Linear(last, num_outputs) if out == "labels" else None
+        self.vectors = EquivariantReadout(last, num_outputs, total) if out == "vectors" else None
+
+    @classmethod
+    def light(cls, num_outputs: int, **arguments) -> OrientedDGCNNSeg:
+        """A small one; arguments as in the constructor."""
+        small = dict(widths=(32, 32, 32), embed_feats=128, head_feats=(128, 64), k=16, dynamic=False)
+        small |= dict(num_orientations=2, sizes=(64,), orientation_k=16)
+        return cls(num_outputs, **(small | arguments))
+
+    def forward(self, graph: DGLGraph, category: Tensor | None = None) -> Tensor:
+        """Compute the answers.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            Clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+        category : Tensor, optional
+            The category of each cloud, ``(B,)``, where ``num_categories`` is not 0.
+
+        Returns
+        -------
+        Tensor
+            Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
+        """
+        pos, sizes = clouds_of(graph)
+        orient, feat, _ = self.orienting(pos, sizes)
+        feat = self.backbone(pos, sizes, feat, orient)
+        of_cloud = [pool(sizes, self.embed(feat)), *self._one_hot(category, sizes, feat)]
+        of_cloud = torch.cat(of_cloud, 1).repeat_interleave(sizes, 0)  # (N, ...)
+        feat = self.head(torch.cat([feat, of_cloud], 1))
+        return self.labels(feat) if self.vectors is None else self.vectors(feat, orient)
+
+    def _one_hot(self, category: Tensor | None, sizes: Tensor, like: Tensor) -> list[Tensor]:
+        if self.num_categories == 0:
+            return []
+        if category is None or category.shape != sizes.shape:
+            raise DGLError(
+                f"Expected the category of each of the {len(sizes)} clouds, got "
+                f"{None if category is None else tuple(category.shape)}."
+            )
+        if bool(((category < 0) | (category >= self.num_categories)).any()):
+            raise DGLError(f"Expected categories from 0 to {self.num_categories - 1}, got others as well.")
+        return [nn.functional.one_hot(category, self.num_categories).to(like.dtype)]

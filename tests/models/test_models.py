@@ -1,0 +1,175 @@
+"""All networks: symmetries, sizes, states, and that they learn."""
+
+import copy
+
+import pytest
+import torch
+from dgl import DGLError
+
+import dgl_orient
+from dgl_orient.models import DGCNN, RSCNN, OrientedDGCNN, OrientedDGCNNSeg, OrientedRSCNN
+from dgl_orient.testing import assert_equivariant
+from tests.clouds import ball, duplicates, generator, plane
+
+SIZES = [70, 41, 9]
+
+TINY = dict(num_orientations=2, orientation_k=8)
+MODELS = {
+    "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
+    "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
+    "oriented dgcnn": lambda **kw: OrientedDGCNN(5, (8, 8, 16), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw),
+    "oriented rscnn": lambda **kw: OrientedRSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, **kw),
+    "parts": lambda **kw: OrientedDGCNNSeg(
+        5, "labels", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
+    ),
+    "normals": lambda **kw: OrientedDGCNNSeg(
+        2, "vectors", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
+    ),
+}
+ORIENTED = [name for name in MODELS if name not in ("dgcnn", "rscnn")]
+KIND = {name: "vectors" if name == "normals" else "invariant" for name in MODELS}
+PER = {name: "node" if name in ("parts", "normals") else "cloud" for name in MODELS}
+
+
+def on_clouds(model):
+    return lambda pos, batch_num_nodes=None: model(dgl_orient.point_cloud(pos, batch_num_nodes))
+
+
+def settled(model, pos):
+    """The model in evaluation mode, with the statistics of these points in its batch norms."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.momentum = 1.0
+    model(dgl_orient.point_cloud(pos, [len(pos) // 2, len(pos) - len(pos) // 2]))
+    return model.eval()
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+@pytest.mark.parametrize("initial", ["canonical", "constant"])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_answers_hold_in_every_pose(name, initial, far):
+    pos = ball(sum(SIZES))
+    model = settled(MODELS[name](initial=initial).double(), pos)
+    assert_equivariant(on_clouds(model), pos + far, KIND[name], SIZES, per=PER[name])
+    one, other = on_clouds(model)(pos), on_clouds(model)(ball(sum(SIZES), seed=1))
+    assert (one - other).abs().max() > 0.05 * one.abs().max(), "the same answer for all clouds"
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+def test_answers_hold_in_training_too(name):
+    model = MODELS[name](dropout=0.5).double()
+    motions = ("rotation", "translation")
+    assert_equivariant(on_clouds(model), ball(sum(SIZES)), KIND[name], SIZES, PER[name], symmetries=motions)
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+def test_answers_hold_in_float32(name):
+    pos = ball(100, dtype=torch.float32)
+    extra = dict(dynamic=False) if "rscnn" not in name else {}
+    model = settled(MODELS[name](**extra), pos)
+    assert_equivariant(on_clouds(model), pos, KIND[name], [60, 40], PER[name])
+
+
+@pytest.mark.parametrize("name", ["dgcnn", "rscnn"])
+def test_plain_twins_depend_on_the_pose_and_on_nothing_else(name):
+    pos = ball(sum(SIZES))
+    model = settled(MODELS[name]().double(), pos)
+    assert_equivariant(
+        on_clouds(model), pos, "invariant", SIZES, "cloud", symmetries=("permutation", "batching")
+    )
+    with pytest.raises(AssertionError, match="rotation changes"):
+        assert_equivariant(on_clouds(model), pos, "invariant", SIZES, "cloud", symmetries=("rotation",))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "pos, sizes",
+    [
+        (ball(30), [1, 29]),
+        (ball(30), [0, 18, 12]),
+        (duplicates(40), [20, 20]),
+        (torch.ones(20, 3, dtype=torch.float64), [12, 8]),
+        (plane(30), [3, 27]),
+    ],
+    ids=["one point", "no point", "duplicates", "one place", "plane"],
+)
+def test_ugly_clouds_give_finite_answers_and_gradients(name, pos, sizes):
+    model = MODELS[name]().double()
+    result = model(dgl_orient.point_cloud(pos, sizes))
+    assert len(result) == (len(sizes) if PER[name] == "cloud" else len(pos))
+    result.square().sum().backward()
+    assert torch.isfinite(result).all()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_states_tell_the_architecture_and_round_trip(name):
+    pos = ball(100, dtype=torch.float32)
+    model = settled(MODELS[name](), pos)
+    other = MODELS[name]()
+    other.load_state_dict(model.state_dict())
+    cloud = dgl_orient.point_cloud(pos)
+    assert torch.equal(other.eval()(cloud), model(cloud))
+    assert torch.equal(copy.deepcopy(model)(cloud), model(cloud))
+    names = {key.split(".")[0] for key in model.state_dict()}
+    assert "backbone" in names and ("orienting" in names) == (name in ORIENTED)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_all_parameters_learn(name):
+    pos, sizes = ball(120, dtype=torch.float32), [40, 30, 30, 20]
+    cloud, model = dgl_orient.point_cloud(pos, sizes), MODELS[name](dropout=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    rows = len(sizes) if PER[name] == "cloud" else len(pos)
+    label = torch.randint(2, (rows,), generator=generator())
+    before = [p.detach().clone() for p in model.parameters()]
+    losses = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        result = model(cloud)
+        if name == "normals":
+            loss = (result - pos.unsqueeze(1)).square().mean()
+        else:
+            loss = torch.nn.functional.cross_entropy(result, label)
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.7 * losses[0]
+    unchanged = [n for (n, p), b in zip(model.named_parameters(), before) if torch.equal(p, b)]
+    assert not unchanged
+
+
+def test_presets_and_defaults_run():
+    cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
+    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN):
+        assert make.light(7)(cloud).shape == (2, 7)
+        light = sum(p.numel() for p in make.light(7).parameters())
+        assert light < 0.25 * sum(p.numel() for p in make(7).parameters())
+    assert OrientedDGCNNSeg.light(7)(cloud).shape == (300, 7)
+    assert OrientedDGCNNSeg.light(1, out="vectors")(cloud).shape == (300, 1, 3)
+
+
+def test_the_category_of_a_cloud_is_seen():
+    pos = ball(60, dtype=torch.float32)
+    model = settled(OrientedDGCNNSeg.light(4, sizes=(8,)), pos)
+    assert model.num_categories == 0
+    model = OrientedDGCNNSeg.light(4, num_categories=3, sizes=(8,)).eval()
+    cloud = dgl_orient.point_cloud(pos, [30, 30])
+    a, b = model(cloud, torch.tensor([0, 1])), model(cloud, torch.tensor([2, 1]))
+    assert not torch.allclose(a[:30], b[:30]) and torch.equal(a[30:], b[30:])
+    with pytest.raises(DGLError, match="category of each of the 2 clouds, got None"):
+        model(cloud)
+    with pytest.raises(DGLError, match="categories from 0 to 2"):
+        model(cloud, torch.tensor([0, 3]))
+
+
+def test_bad_input_is_refused_with_a_sentence():
+    pos = ball(30, dtype=torch.float32)
+    with pytest.raises(DGLError, match=r'ndata\["pos"\] holds the points'):
+        DGCNN.light(3)(dgl_orient.knn_graph(pos, 4))
+    with pytest.raises(DGLError, match="initial to be one of"):
+        OrientedDGCNN.light(3, initial="zero")
+    with pytest.raises(DGLError, match="out to be one of"):
+        OrientedDGCNNSeg.light(3, out="scalars")
+    with pytest.raises(DGLError, match="two widths more than levels"):
+        RSCNN(3, widths=(8, 8))
