@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from . import knn, orientation, precision
+from . import knn, layer, network, orientation, precision
 from .report import store
 
-BENCHMARKS = {"knn": knn.run, "orientation": orientation.run, "precision": precision.run}
+MODULES = (knn, layer, network, orientation, precision)
+BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
 
 def main() -> None:

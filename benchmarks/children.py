@@ -1,0 +1,30 @@
+"""Measurements in processes of their own: under both allocator settings, and for peak memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+# glibc maps and unmaps large blocks at every operation unless told to keep them.
+ALLOCATORS = {
+    "default": {},
+    "tuned": {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592"},
+}
+
+
+def call(module: str, *arguments: object, allocator: str = "default") -> dict:
+    """The JSON that ``python -m module arguments`` prints last."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MALLOC_")}
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(
+        command, env=environment | ALLOCATORS[allocator], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,94 @@
+"""The layers written the plain way, with features and frames copied to every edge: what ours replace.
+
+Each function computes what the layer's forward does, with the layer's own parameters.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import dgl
+import torch
+from torch import Tensor
+
+from dgl_orient import OrientedEdgeConv, OrientedRSConv
+from dgl_orient.geometry import norm, to_local
+from dgl_orient.nn import VGConv
+from dgl_orient.nn.edges import edge_geometry
+
+
+@contextmanager
+def gathered_layers():
+    """Within it, all layers compute on gathered edges."""
+    with (
+        patch.object(OrientedEdgeConv, "forward", _edgeconv),
+        patch.object(OrientedRSConv, "forward", _rsconv),
+        patch.object(VGConv, "forward", _vgconv),
+    ):
+        yield
+
+
+def _pair(value, graph):
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def _largest(graph: dgl.DGLGraph, message: Tensor) -> Tensor:
+    return dgl.ops.copy_e_max(graph, message)
+
+
+def _local(graph, pos, orient) -> Tensor:
+    src, dst = graph.edges()
+    pos = _pair(pos, graph)
+    return to_local(orient[dst], (pos[0][src] - pos[1][dst]).unsqueeze(1)).flatten(1)  # (E, 3F)
+
+
+def _edgeconv(self, graph, feat=None, pos=None, orient=None):
+    src, dst = graph.edges()
+    inputs, weights = [], []
+    if self.in_feats:
+        inputs += [feat[dst], feat[src] - feat[dst]]
+        weights += [self.phi.weight, self.theta.weight]
+    if orient is not None and self.num_orientations:
+        inputs.append(_local(graph, pos, orient))
+        weights.append(self.psi.weight)
+    message = torch.nn.functional.linear(torch.cat(inputs, 1), torch.cat(weights, 1), self.bias)
+    if self.norms:
+        message = self.norms[0](message)
+    return _largest(graph, self.activation(message))
+
+
+def _rsconv(self, graph, feat, pos, orient):
+    src, dst = graph.edges()
+    places = _pair(pos, graph)
+    vec = places[0][src] - places[1][dst]
+    seen = vec if orient is None else _local(graph, pos, orient)
+    relation = torch.cat([norm(vec, keepdim=True), seen], 1)
+    weight = self.mapping(torch.relu(self.relation_norm(self.relation(relation))))
+    message = _largest(graph, weight * _pair(feat, graph)[0][src])
+    message = self.activation(self.message_norm(message))
+    return self.activation(self.raising_norm(self.raising(message)))
+
+
+def _vgconv(self, graph, feat, vec, pos):
+    src, dst = graph.edges()
+    places = _pair(pos, graph)
+    edge_feat, edge_vec = edge_geometry(graph, *places, self.edges)
+    feats, vecs = [edge_feat], [edge_vec.unsqueeze(1)]
+    index = {"receiver": (1, dst), "sender": (0, src)}
+    for number, party in enumerate(self.parties):
+        side, rows = index[party]
+        if feat is not None:
+            feats.insert(number, _pair(feat, graph)[side][rows])
+        if vec is not None:
+            vecs.insert(number, _pair(vec, graph)[side][rows])
+    message = torch.cat(feats, 1), torch.cat(vecs, 1)
+    for gvp in self.message_gvps:
+        message = gvp(*message)
+    new_feat, new_vec = (dgl.ops.copy_e_mean(graph, part.contiguous()) for part in message)
+    if self.feat_residual is not None:
+        new_feat = new_feat + self.feat_residual(_pair(feat, graph)[1])
+    if self.vec_residual is not None:
+        new_vec = new_vec + self.vec_residual(_pair(vec, graph)[1].transpose(1, 2)).transpose(1, 2)
+    update_feat, update_vec = self.update(new_feat, new_vec)
+    return new_feat + update_feat, new_vec + update_vec
