@@ -84,7 +84,7 @@ def _layers(dtype: torch.dtype) -> tuple[Tensor, dict[str, Callable[[Tensor], Te
 
 def _difference(dtype: torch.dtype) -> float:
     feat, layers = _layers(dtype)
-    results = {name: layer(feat) for name, layer in layers.items()}
+    results = {name: layer(feat).detach() for name, layer in layers.items()}
     return max(float((value - results["ours"]).abs().max()) for value in results.values())
 
 

@@ -12,6 +12,7 @@ from dgl.utils import expand_as_pair
 from torch import Tensor, nn
 
 from .inputs import check_neighbours, check_shape, checked_pair, checked_positions
+from .largest import largest
 from .projection import local_coordinates
 
 __all__ = ["OrientedConv"]
@@ -132,7 +133,7 @@ class OrientedConv(nn.Module):
         Tensor
             Invariant features ``(N_dst, out_feats)``.
         """
-        connected = check_neighbours(graph, self.allow_zero_in_degree)
+        check_neighbours(graph, self.allow_zero_in_degree)
         pos = checked_positions(pos, graph)
         feat = None if feat is None else checked_pair("feat", feat, graph, ("in_feats",))
         orient = self._orientations(graph, orient)
@@ -152,7 +153,7 @@ class OrientedConv(nn.Module):
         check_shape("the message", message, (graph.num_edges(), "out_feats"))
         if self.aggregation == "attention":
             return dgl.ops.copy_e_sum(graph, self._weighted(graph, message, inputs))
-        return self._reduced(graph, message, connected)
+        return self._reduced(graph, message)
 
     def _orientations(self, graph: DGLGraph, orient) -> tuple[Tensor | None, Tensor]:
         """Orientations of the sources, if they are known, and of the destinations."""
@@ -200,14 +201,11 @@ class OrientedConv(nn.Module):
         weights = edge_softmax(graph, logits.contiguous()).unsqueeze(2)  # (E, heads, 1)
         return (message.unflatten(1, (heads, out_feats // heads)) * weights).flatten(1)
 
-    def _reduced(self, graph: DGLGraph, message: Tensor, connected: Tensor | None) -> Tensor:
-        # Of no messages the maximum is 0, as is the sum. DGL's maximum fails in its backward pass without
-        # edges, and gives a node without neighbours -inf and its gradient to the first edge.
-        if self.aggregation != "max" or graph.num_edges() == 0:
-            reduce = dgl.ops.copy_e_mean if self.aggregation == "mean" else dgl.ops.copy_e_sum
-            return reduce(graph, message)
-        result = dgl.ops.copy_e_max(graph, message)
-        return result if connected is None else torch.where(connected, result, 0.0)
+    def _reduced(self, graph: DGLGraph, message: Tensor) -> Tensor:
+        if self.aggregation == "max":
+            return largest(graph, None, message)
+        reduce = dgl.ops.copy_e_mean if self.aggregation == "mean" else dgl.ops.copy_e_sum
+        return reduce(graph, message)
 
 
 def _reset(module: nn.Module) -> None:

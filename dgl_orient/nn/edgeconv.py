@@ -19,6 +19,7 @@ from .inputs import (
     checked_pair,
     checked_positions,
 )
+from .largest import largest
 from .projection import local_coordinates
 
 __all__ = ["OrientedEdgeConv"]
@@ -186,10 +187,10 @@ class OrientedEdgeConv(nn.Module):
             sender = None if sender is None else sender * sign
             receiver = None if receiver is None else receiver * sign
             psi = None if psi is None else psi * sign.unsqueeze(1)
-        largest = _max(graph, sender, None if local is None else linear(local, psi))
+        best = largest(graph, sender, None if local is None else linear(local, psi))
         if receiver is not None:
-            largest = largest + receiver
-        return self.activation(largest if scale is None else largest * scale.abs() + shift)
+            best = best + receiver
+        return self.activation(best if scale is None else best * scale.abs() + shift)
 
     def _max_on_edges(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
         """The maximum of messages that were computed."""
@@ -204,19 +205,7 @@ class OrientedEdgeConv(nn.Module):
             if self.norms:
                 message = self.norms[number](message)
             message = self.activation(message)
-        return _max(graph, None, message)
-
-
-def _max(graph: DGLGraph, sender: Tensor | None, edge: Tensor | None) -> Tensor:
-    """The largest sum of the sender's and the edge's value over each node's neighbours; 0 without any."""
-    if edge is None:
-        largest = dgl.ops.copy_u_max(graph, sender)
-    elif sender is None:
-        largest = dgl.ops.copy_e_max(graph, edge)
-    else:
-        largest = dgl.ops.u_add_e_max(graph, sender, edge)
-    # DGL's kernels leave -inf where there is nothing, of which no product is finite.
-    return torch.where((graph.in_degrees() > 0).unsqueeze(1), largest, 0.0)
+        return largest(graph, None, message)
 
 
 def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:

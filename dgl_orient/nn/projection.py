@@ -7,6 +7,8 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor
 
+from .largest import neighbour_matrix
+
 __all__ = ["local_coordinates", "map_by_destination"]
 
 
@@ -39,11 +41,8 @@ def map_by_destination(graph: DGLGraph, values: Tensor, matrices: Tensor) -> Ten
     Where edges are numbered node by node, as in our kNN graphs, this is a batched product, several times
     faster than the kernel that takes any graph. It is left to that kernel where products may be rounded.
     """
-    num_dst = len(matrices)
-    if num_dst and len(values) % num_dst == 0 and _matmul_is_exact(values.dtype):
-        by_node = graph.edges()[1].view(num_dst, -1)
-        if bool((by_node == torch.arange(num_dst, device=by_node.device).unsqueeze(1)).all()):
-            return torch.bmm(values.view(num_dst, -1, values.shape[1]), matrices).flatten(0, 1)
+    if _matmul_is_exact(values.dtype) and neighbour_matrix(graph) is not None:
+        return torch.bmm(values.view(len(matrices), -1, values.shape[1]), matrices).flatten(0, 1)
     rows = matrices.transpose(1, 2).contiguous()  # (N_dst, D, C)
     return dgl.ops.e_dot_v(graph, values.unsqueeze(1), rows).squeeze(2)
 
