@@ -217,8 +217,27 @@ def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     tensor([[0.6000, 0.8000, 0.0000],
             [0.0000, 0.0000, 0.0000]])
     """
-    squared = vec.square().sum(dim, keepdim=keepdim)
-    return squared.clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
+    length = _Norm.apply(vec, dim)
+    return length.unsqueeze(dim) if keepdim else length
+
+
+class _Norm(torch.autograd.Function):
+    """The norm along a dimension, without a tensor of squares in either direction."""
+
+    @staticmethod
+    def forward(ctx, vec: Tensor, dim: int) -> Tensor:
+        squares = vec.new_zeros(())
+        for part in vec.unbind(dim):
+            squares = torch.addcmul(squares, part, part)
+        length = squares.clamp_min(torch.finfo(vec.dtype).tiny).sqrt_()
+        ctx.save_for_backward(vec, length)
+        ctx.dim = dim
+        return length
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        vec, length = ctx.saved_tensors
+        return vec * (gradient / length).unsqueeze(ctx.dim), None
 
 
 def _check_frames(orient: Tensor, vec: Tensor) -> None:

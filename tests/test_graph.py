@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dgl_orient
 from dgl_orient.graph import bipartite_knn_graph
-from dgl_orient.knn import _dense, _Search
+from dgl_orient.knn import _dense, _Search, _smallest
 from tests.clouds import ball, duplicates
 
 ALGORITHMS = ["auto", "kd-tree", "dense", "bruteforce"]
@@ -67,6 +67,14 @@ def test_large_clouds_take_a_tree_and_agree_with_the_dense_search():
     pos = ball(600, dtype=torch.float32)
     tree, dense = (dgl_orient.knn_graph(pos, 16, [400, 200], a) for a in ("auto", "dense"))
     assert neighbours(tree) == neighbours(dense)
+
+
+@given(n=st.sampled_from([64, 120, 240, 256, 250]), k=st.integers(1, 30), ties=st.booleans())
+def test_the_smallest_numbers_of_rows(n, k, ties):
+    numbers = torch.randint(9, (2, 3, n)).double() if ties else torch.randn(2, 3, n)
+    found = _smallest(numbers, k)
+    assert all(len(row.unique()) == k for row in found.flatten(0, 1))
+    torch.testing.assert_close(numbers.gather(2, found).sort(2)[0], numbers.sort(2)[0][:, :, :k])
 
 
 def test_dense_search_in_parts_equals_the_whole(monkeypatch):

@@ -188,25 +188,24 @@ class VGConv(nn.Module):
         *node_weights, edge_weight = weight.split(
             [self.in_feats] * len(self.parties) + [edge_feat.shape[1]], dim=1
         )
-        projected = linear(edge_feat, edge_weight, bias)
         if self.in_feats == 0:
-            return projected
-        return projected + self._on_edges(graph, feats, node_weights)
+            return linear(edge_feat, edge_weight, bias)
+        return torch.addmm(self._on_edges(graph, feats, node_weights, bias), edge_feat, edge_weight.T)
 
     def _project_vectors(self, graph: DGLGraph, gvp: GVP, vecs, edge_vec: Tensor) -> Tensor:
         *node_weights, edge_weight = gvp.hidden.weight.split(
             [self.in_vectors] * len(self.parties) + [1], dim=1
         )
-        projected = edge_vec.unsqueeze(2) * edge_weight.squeeze(1)  # (E, 3, hidden)
+        edge_vec, edge_weight = edge_vec.unsqueeze(2), edge_weight.squeeze(1)
         if self.in_vectors == 0:
-            return projected
-        return projected + self._on_edges(graph, vecs, node_weights)
+            return edge_vec * edge_weight  # (E, 3, hidden)
+        return torch.addcmul(self._on_edges(graph, vecs, node_weights), edge_vec, edge_weight)
 
-    def _on_edges(self, graph: DGLGraph, values, weights: list[Tensor]) -> Tensor:
-        """The sum of the parties' mapped values on every edge."""
-        mapped = {
-            party: linear(values[party == "receiver"], weight) for party, weight in zip(self.parties, weights)
-        }
+    def _on_edges(self, graph: DGLGraph, values, weights: list[Tensor], bias=None) -> Tensor:
+        """The sum of the parties' mapped values, and of the bias, on every edge."""
+        mapped = {}
+        for party, weight in zip(self.parties, weights):
+            mapped[party] = linear(values[party == "receiver"], weight, None if mapped else bias)
         if len(mapped) == 2:
             return dgl.ops.u_add_v(graph, mapped["sender"], mapped["receiver"])
         if "sender" in mapped:
