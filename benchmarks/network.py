@@ -37,7 +37,7 @@ class DGLsDGCNN(nn.Module):
         self.head = CloudClassifier(sum(widths), num_classes, 1024, (512, 256), 0.5)
 
     def forward(self, graph: dgl.DGLGraph) -> torch.Tensor:
-        feat, sizes = clouds_of(graph)
+        feat, sizes = clouds_of(graph, self)
         outputs = []
         for conv in self.convs:
             knn = dgl.knn_graph(feat.detach().view(len(sizes), -1, feat.shape[1]), self.k)

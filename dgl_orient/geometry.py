@@ -217,27 +217,33 @@ def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     tensor([[0.6000, 0.8000, 0.0000],
             [0.0000, 0.0000, 0.0000]])
     """
-    length = _Norm.apply(vec, dim)
+    length = _Norm.apply(vec, dim) if vec.shape[dim] else vec.sum(dim)
     return length.unsqueeze(dim) if keepdim else length
 
 
 class _Norm(torch.autograd.Function):
     """The norm along a dimension, without a tensor of squares in either direction."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx, vec: Tensor, dim: int) -> Tensor:
+    def forward(vec: Tensor, dim: int) -> Tensor:
         squares = vec.new_zeros(())
         for part in vec.unbind(dim):
             squares = torch.addcmul(squares, part, part)
-        length = squares.clamp_min(torch.finfo(vec.dtype).tiny).sqrt_()
+        return squares.clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, int], length: Tensor) -> None:
+        vec, ctx.dim = inputs
         ctx.save_for_backward(vec, length)
-        ctx.dim = dim
-        return length
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
         vec, length = ctx.saved_tensors
-        return vec * (gradient / length).unsqueeze(ctx.dim), None
+        positive = length > 1.5 * torch.finfo(vec.dtype).tiny ** 0.5
+        slope = torch.where(positive, gradient, 0.0) / length
+        return vec * slope.unsqueeze(ctx.dim), None
 
 
 def _check_frames(orient: Tensor, vec: Tensor) -> None:

@@ -119,7 +119,7 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     tensor([2, 3, 1])
     """
     present = sizes > 0
-    if not present.any():
+    if int(counts.sum()) == 0:
         return torch.empty(0, dtype=torch.int64, device=pos.device)
     width = int(sizes.max())
     first = (sizes.cumsum(0) - sizes)[present].to(pos.device)

@@ -151,6 +151,13 @@ def test_random_rotations_are_uniform_and_seeded():
 def test_norm_has_the_values_of_torch_and_no_nan_gradient_at_zero():
     vec = torch.cat([ball(10), torch.zeros(2, 3, dtype=torch.float64)]).requires_grad_()
     torch.testing.assert_close(norm(vec), vec.norm(dim=-1), rtol=1e-14, atol=1e-150)
+    for shape, dim, expected in (((5, 0), -1, (5,)), ((0, 3), 0, (3,)), ((0, 3), 1, (0,))):
+        assert torch.equal(norm(torch.zeros(shape), dim), torch.zeros(expected))
+    assert torch.autograd.gradgradcheck(lambda x: norm(x, 1), ball(12).view(2, 6, 3).requires_grad_())
+    (first,) = torch.autograd.grad(10 * norm(vec).sum(), vec, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), vec)
+    assert torch.isfinite(second).all() and torch.equal(second[10:], torch.zeros_like(second[10:]))
+    torch.testing.assert_close(torch.func.vmap(norm)(vec), norm(vec))
     norm(vec).sum().backward()
     torch.testing.assert_close(vec.grad[:10], (vec / vec.norm(dim=-1, keepdim=True))[:10].detach())
     assert torch.equal(vec.grad[10:], torch.zeros(2, 3, dtype=torch.float64))

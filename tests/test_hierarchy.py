@@ -28,6 +28,10 @@ def test_farthest_points_of_mixed_clouds(scale, dtype):
     assert chosen == expected
 
 
+def test_no_points_can_be_asked_for():
+    assert len(farthest_points(ball(5), torch.tensor([0]), torch.tensor([5]))) == 0
+
+
 def test_no_point_is_sampled_twice_even_among_duplicates():
     pos = torch.cat([ball(30), ball(30), ball(20, seed=1)])
     rows = farthest_points(pos, torch.tensor([40, 20]), torch.tensor([60, 20]))

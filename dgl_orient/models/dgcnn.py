@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dgl import DGLGraph
 from torch import Tensor, nn
@@ -78,7 +78,7 @@ class DGCNN(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph)
+        pos, sizes = clouds_of(graph, self)
         return self.head(sizes, self.backbone(pos, sizes, pos))
 
 
@@ -101,10 +101,13 @@ class OrientedDGCNN(nn.Module):
         Orientations of each scale.
     sizes : sequence of int or float
         The scales between the points and the cloud.
-    orientation_k, orientation_layers, orientation_dropout
-        Neighbours, layers on the points and dropout of the network that learns orientations.
+    orientation_k : int
+        Neighbours of a point in the network that learns orientations.
     initial : {"canonical", "constant"}
         Whether the first layer sees coordinates in the cloud's orientations, or only the neighbours'.
+    orientation : mapping, optional
+        Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
+        ``dropout`` and others.
 
     Examples
     --------
@@ -129,14 +132,11 @@ class OrientedDGCNN(nn.Module):
         num_orientations: int = 4,
         sizes: Sequence[int | float] = (256, 64),
         orientation_k: int = 24,
-        orientation_layers: int = 2,
-        orientation_dropout: float = 0.0,
         initial: str = "canonical",
+        orientation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
-        self.orienting = Orienting(
-            num_orientations, sizes, orientation_k, orientation_layers, orientation_dropout, initial
-        )
+        self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         self.backbone = EdgeConvs(
             self.orienting.num_feats, widths, k, self.orienting.num_orientations, dynamic
         )
@@ -161,6 +161,6 @@ class OrientedDGCNN(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph)
+        pos, sizes = clouds_of(graph, self)
         orient, feat, _ = self.orienting(pos, sizes)
         return self.head(sizes, self.backbone(pos, sizes, feat, orient))

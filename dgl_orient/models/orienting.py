@@ -35,13 +35,11 @@ class Orienting(nn.Module):
         The scales between the points and the cloud.
     k : int
         Neighbours of a point.
-    num_layers : int
-        V-GConv layers on the points themselves.
-    dropout : float
-        Dropout in the V-GConv layers.
     initial : {"canonical", "constant"}
         The first features: coordinates seen from the cloud's orientations (the paper's extension 2), or
         nothing but a constant.
+    **options
+        Further arguments of :class:`~dgl_orient.GlobalOrientation`.
     """
 
     def __init__(
@@ -49,15 +47,14 @@ class Orienting(nn.Module):
         num_orientations: int = 4,
         sizes: Sequence[int | float] = (256, 64),
         k: int = 24,
-        num_layers: int = 2,
-        dropout: float = 0.0,
         initial: str = "canonical",
+        **options,
     ) -> None:
         super().__init__()
         if initial not in INITIAL:
             raise DGLError(f"Expected initial to be one of {', '.join(INITIAL)}, got {initial!r}.")
         self.k, self.initial = k, initial
-        self.net = GlobalOrientation(num_orientations, sizes, k, num_layers=num_layers, dropout=dropout)
+        self.net = GlobalOrientation(num_orientations, sizes, k, **options)
         self.num_orientations = num_orientations * (len(sizes) + 2)  #: of a point, over all scales
         self.num_feats = 3 * num_orientations if initial == "canonical" else 0  #: first features
 

@@ -11,18 +11,22 @@ from torch import Tensor, nn
 
 from ..graph import knn_graph
 from ..nn import OrientedEdgeConv
+from ..nn.inputs import check_coordinates, check_types
 
 __all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "clouds_of", "pool"]
 
 
-def clouds_of(graph: DGLGraph) -> tuple[Tensor, Tensor]:
-    """The points ``(N, 3)`` that a graph carries, and how many each cloud has."""
-    if "pos" not in graph.ndata:
+def clouds_of(graph: DGLGraph, network: nn.Module) -> tuple[Tensor, Tensor]:
+    """The points ``(N, 3)`` that a graph carries for a network, and how many each cloud has."""
+    if not isinstance(graph, DGLGraph) or "pos" not in graph.ndata:
         raise DGLError(
             'Expected a graph whose ndata["pos"] holds the points; make one with '
             "dgl_orient.point_cloud(pos, batch_num_nodes)."
         )
-    return graph.ndata["pos"], graph.batch_num_nodes()
+    pos = graph.ndata["pos"]
+    check_coordinates(graph, pos)
+    check_types(network, pos)
+    return pos, graph.batch_num_nodes()
 
 
 def pool(sizes: Tensor, feat: Tensor) -> Tensor:
@@ -95,6 +99,7 @@ class PointwiseMLP(nn.Sequential):
                 nn.Dropout(dropout),
             ]
         super().__init__(*layers)
+        self.out_feats = sizes[-1]
 
 
 class CloudClassifier(nn.Module):
@@ -120,7 +125,7 @@ class CloudClassifier(nn.Module):
         super().__init__()
         self.embed = PointwiseMLP(in_feats, embed_feats)
         self.hidden = PointwiseMLP(2 * embed_feats, *head_feats, dropout=dropout)
-        self.logits = nn.Linear([2 * embed_feats, *head_feats][-1], num_classes)
+        self.logits = nn.Linear(self.hidden.out_feats, num_classes)
 
     def forward(self, sizes: Tensor, feat: Tensor) -> Tensor:
         """Logits ``(B, num_classes)`` from the points' features ``(N, in_feats)``."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from ..hierarchy import farthest_point_hierarchy
+from .._checks import check_k
+from ..hierarchy import check_level_sizes, farthest_point_hierarchy
 from ..nn import OrientedRSConv
 from .orienting import Orienting
 from .parts import PointwiseMLP, clouds_of
@@ -47,6 +48,8 @@ class RSConvs(nn.Module):
         glob_orientations: int = 1,
     ) -> None:
         super().__init__()
+        check_level_sizes(levels)
+        k = [check_k(number) for number in (k if isinstance(k, Sequence) else [k] * len(levels))]
         if len(levels) != len(k) or len(widths) != len(levels) + 2:
             raise DGLError(
                 f"Expected a k for each level and two widths more than levels, got {len(levels)} levels, "
@@ -118,7 +121,7 @@ class RSCNN(nn.Module):
         super().__init__()
         self.backbone = RSConvs(3, widths, levels, k)
         self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)
-        self.logits = nn.Linear([widths[-1], *head_feats][-1], num_classes)
+        self.logits = nn.Linear(self.head.out_feats, num_classes)
 
     @classmethod
     def light(cls, num_classes: int, **arguments) -> RSCNN:
@@ -138,7 +141,7 @@ class RSCNN(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph)
+        pos, sizes = clouds_of(graph, self)
         return self.logits(self.head(self.backbone(pos, sizes, pos, None, None)))
 
 
@@ -152,10 +155,13 @@ class OrientedRSCNN(nn.Module):
         As in :class:`RSCNN`.
     num_orientations : int
         Orientations of each scale. The scales are those of ``levels``.
-    orientation_k, orientation_layers, orientation_dropout
-        Neighbours, layers on the points and dropout of the network that learns orientations.
+    orientation_k : int
+        Neighbours of a point in the network that learns orientations.
     initial : {"canonical", "constant"}
         The points' first features: their coordinates in the cloud's orientations, or a constant.
+    orientation : mapping, optional
+        Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
+        ``dropout`` and others.
 
     Examples
     --------
@@ -176,18 +182,15 @@ class OrientedRSCNN(nn.Module):
         dropout: float = 0.5,
         num_orientations: int = 4,
         orientation_k: int = 24,
-        orientation_layers: int = 2,
-        orientation_dropout: float = 0.0,
         initial: str = "canonical",
+        orientation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
-        self.orienting = Orienting(
-            num_orientations, levels, orientation_k, orientation_layers, orientation_dropout, initial
-        )
+        self.orienting = Orienting(num_orientations, levels, orientation_k, initial, **(orientation or {}))
         of_point = self.orienting.num_orientations
         self.backbone = RSConvs(self.orienting.num_feats, widths, levels, k, of_point, num_orientations)
         self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)
-        self.logits = nn.Linear([widths[-1], *head_feats][-1], num_classes)
+        self.logits = nn.Linear(self.head.out_feats, num_classes)
 
     @classmethod
     def light(cls, num_classes: int, **arguments) -> OrientedRSCNN:
@@ -208,7 +211,7 @@ class OrientedRSCNN(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph)
+        pos, sizes = clouds_of(graph, self)
         oriented = self.orienting(pos, sizes)
         feat = self.backbone(pos, sizes, oriented.feat, oriented.orient, oriented.glob)
         return self.logits(self.head(feat))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from ..nn import EquivariantReadout
+from ..nn.inputs import check_positive, check_shape
 from .orienting import Orienting
 from .parts import EdgeConvs, PointwiseMLP, clouds_of, pool
 
@@ -38,7 +39,7 @@ class OrientedDGCNNSeg(nn.Module):
         Number of categories of whole clouds, one of which is then told for every cloud; 0 for none.
     widths, embed_feats, head_feats, k, dynamic, dropout
         As in :class:`~dgl_orient.models.DGCNN`.
-    num_orientations, sizes, orientation_k, orientation_layers, orientation_dropout, initial
+    num_orientations, sizes, orientation_k, initial, orientation
         As in :class:`~dgl_orient.models.OrientedDGCNN`.
 
     Examples
@@ -66,23 +67,21 @@ class OrientedDGCNNSeg(nn.Module):
         num_orientations: int = 4,
         sizes: Sequence[int | float] = (256, 64),
         orientation_k: int = 24,
-        orientation_layers: int = 2,
-        orientation_dropout: float = 0.0,
         initial: str = "canonical",
+        orientation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
         if out not in OUT:
             raise DGLError(f"Expected out to be one of {', '.join(OUT)}, got {out!r}.")
+        check_positive(0, num_categories=num_categories)
         self.num_categories = num_categories
-        self.orienting = Orienting(
-            num_orientations, sizes, orientation_k, orientation_layers, orientation_dropout, initial
-        )
+        self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         total = self.orienting.num_orientations
         self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic)
         self.embed = PointwiseMLP(sum(widths), embed_feats)
         of_cloud = 2 * embed_feats + num_categories
         self.head = PointwiseMLP(sum(widths) + of_cloud, *head_feats, dropout=dropout)
-        last = [sum(widths) + of_cloud, *head_feats][-1]
+        last = self.head.out_feats
         self.labels = nn.Linear(last, num_outputs) if out == "labels" else None
         self.vectors = EquivariantReadout(last, num_outputs, total) if out == "vectors" else None
 
@@ -108,7 +107,7 @@ class OrientedDGCNNSeg(nn.Module):
         Tensor
             Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
         """
-        pos, sizes = clouds_of(graph)
+        pos, sizes = clouds_of(graph, self)
         orient, feat, _ = self.orienting(pos, sizes)
         feat = self.backbone(pos, sizes, feat, orient)
         of_cloud = [pool(sizes, self.embed(feat)), *self._one_hot(category, sizes, feat)]
@@ -118,12 +117,12 @@ class OrientedDGCNNSeg(nn.Module):
 
     def _one_hot(self, category: Tensor | None, sizes: Tensor, like: Tensor) -> list[Tensor]:
         if self.num_categories == 0:
+            if category is not None:
+                raise DGLError("This network has num_categories=0, but a category was given; leave it out.")
             return []
-        if category is None or category.shape != sizes.shape:
-            raise DGLError(
-                f"Expected the category of each of the {len(sizes)} clouds, got "
-                f"{None if category is None else tuple(category.shape)}."
-            )
-        if bool(((category < 0) | (category >= self.num_categories)).any()):
-            raise DGLError(f"Expected categories from 0 to {self.num_categories - 1}, got others as well.")
-        return [nn.functional.one_hot(category, self.num_categories).to(like.dtype)]
+        check_shape("category, an integer for each cloud,", category, tuple(sizes.shape))
+        if category.is_floating_point() or not bool(
+            ((category >= 0) & (category < self.num_categories)).all()
+        ):
+            raise DGLError(f"Expected categories to be integers from 0 to {self.num_categories - 1}.")
+        return [nn.functional.one_hot(category.long(), self.num_categories).to(like.dtype)]

@@ -135,12 +135,17 @@ class OrientedConv(nn.Module):
         """
         check_neighbours(graph, self.allow_zero_in_degree)
         pos = checked_positions(pos, graph)
+        if orient is None:
+            raise DGLError("Expected orient, the orientations of the destinations, got None.")
         feat = None if feat is None else checked_pair("feat", feat, graph, ("in_feats",))
         orient = self._orientations(graph, orient)
         if vec is not None:
             vec = expand_as_pair(vec, graph)[0]
-            num_vectors = ("M",) if vec.ndim == 3 else ()
+            num_vectors = ("M",) if isinstance(vec, Tensor) and vec.ndim == 3 else ()
             check_shape("vec", vec, (graph.num_src_nodes(), *num_vectors, 3))
+        for name, value in (("orient", orient[1]), ("vec", vec)):
+            if value is not None and value.dtype != pos[0].dtype:
+                raise DGLError(f"Expected pos and {name} of one type, got {pos[0].dtype} and {value.dtype}.")
         if edge_feat is not None:
             check_shape("edge_feat", edge_feat, (graph.num_edges(), "edge_feats"))
 

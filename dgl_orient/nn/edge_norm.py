@@ -9,7 +9,7 @@ import torch.distributed as dist
 from dgl import DGLError
 from torch import Tensor, nn
 
-__all__ = ["Moments", "affine"]
+__all__ = ["Moments", "affine", "uses_batch_statistics"]
 
 
 class Moments(NamedTuple):

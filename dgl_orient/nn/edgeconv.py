@@ -28,6 +28,12 @@ __all__ = ["OrientedEdgeConv"]
 _MONOTONE = (nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Tanh, nn.Sigmoid)
 
 
+def _is_monotone(activation: nn.Module) -> bool:
+    # Not isinstance: a subclass may compute anything. Slopes and the like could be negative.
+    constants = (getattr(activation, name, 0.0) for name in ("negative_slope", "alpha"))
+    return type(activation) in _MONOTONE and all(constant >= 0 for constant in constants)
+
+
 class OrientedEdgeConv(nn.Module):
     r"""EdgeConv of `Dynamic Graph CNN for Learning on Point Clouds <https://arxiv.org/abs/1801.07829>`__ with
     the orientations of `Equivariant Point Cloud Analysis via Learning Orientations for Message Passing
@@ -40,18 +46,18 @@ class OrientedEdgeConv(nn.Module):
     where :math:`[\cdot]_F` joins the projections on all F orientations of a point. Without features
     (``in_feats=0``) it is the paper's first layer, without orientations the plain EdgeConv.
 
-    No feature is ever copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
+    Features are never copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
     values of nodes, the statistics of batch norm follow from sums over nodes, and a maximum passes through
     monotone functions; so all that remains for the edges is the maximum of :math:`\pm \Theta h_j`, and the
-    oriented term where there is one. With ``hidden_feats``, or with an activation that is not monotone, the
-    messages are computed on edges.
+    oriented term ``(E, out_feats)`` where there is one. With ``hidden_feats``, or with an activation that is
+    not known to be monotone, the messages are computed on edges.
 
     Parameters
     ----------
     in_feats, out_feats : int
         Sizes of the features; ``in_feats`` may be 0.
     num_orientations : int
-        Orientations F of a point; 0 for a layer without the oriented term.
+        Orientations F of a point; 0 for a layer without the oriented term, which ignores ``orient``.
     hidden_feats : sequence of int
         Sizes of hidden layers in the message network.
     batch_norm : bool
@@ -140,13 +146,14 @@ class OrientedEdgeConv(nn.Module):
             Features ``(N_dst, out_feats)``.
         """
         connected = check_neighbours(graph, self.allow_zero_in_degree)
-        if graph.num_edges() == 0:
-            return next(self.parameters()).new_zeros(graph.num_dst_nodes(), self.out_feats)
         sender, receiver = self._node_terms(graph, feat)
         local = self._local(graph, pos, orient)
         if sender is None and local is None:
             raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
-        on_nodes = not self.layers and isinstance(self.activation, _MONOTONE)
+        if graph.num_edges() == 0:
+            nothing = next(self.parameters()).sum() * 0  # a result of the parameters, as any other
+            return nothing.expand(graph.num_dst_nodes(), self.out_feats)
+        on_nodes = not self.layers and _is_monotone(self.activation)
         if on_nodes:
             # Autocast may round the products of features, but not the sums of squares made of them.
             with torch.autocast(graph.device.type, enabled=False):
@@ -190,7 +197,7 @@ class OrientedEdgeConv(nn.Module):
         best = largest(graph, sender, None if local is None else linear(local, psi))
         if receiver is not None:
             best = best + receiver
-        return self.activation(best if scale is None else best * scale.abs() + shift)
+        return self.activation(best if scale is None else best * (scale * sign) + shift)
 
     def _max_on_edges(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
         """The maximum of messages that were computed."""
@@ -216,6 +223,9 @@ def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
     """
     num_edges = graph.num_edges()
     squares = mean = 0.0
+    dtype = psi.dtype if sender is None else sender.dtype
+    # Neighbours are alike, so that most of the squares cancel in the end: float64 has digits to spare.
+    sender, receiver, local, psi = (None if x is None else x.double() for x in (sender, receiver, local, psi))
     if sender is not None:
         out_degree, in_degree = (d.to(sender.dtype) for d in (graph.out_degrees(), graph.in_degrees()))
         sender_mean, receiver_mean = out_degree @ sender / num_edges, in_degree @ receiver / num_edges
@@ -232,4 +242,4 @@ def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
         by_sender = local.new_zeros(len(u), local.shape[1]).index_add(0, graph.edges()[0], local)
         by_receiver = dgl.ops.copy_e_sum(graph, local)
         squares = squares + 2 * ((u.T @ by_sender + w.T @ by_receiver) * psi).sum(1)
-    return Moments(squares.new_tensor(float(num_edges)), mean, squares)
+    return Moments(*(x.to(dtype) for x in (squares.new_tensor(float(num_edges)), mean, squares)))

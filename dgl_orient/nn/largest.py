@@ -6,7 +6,6 @@ import dgl
 import torch
 from dgl import DGLGraph
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 __all__ = ["largest", "neighbour_matrix"]
 
@@ -86,7 +85,6 @@ class _Largest(torch.autograd.Function):
         return result
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         neighbours, rank = ctx.saved_tensors
         (num_dst, k), channels = neighbours.shape, gradient.shape[1]
@@ -95,11 +93,10 @@ class _Largest(torch.autograd.Function):
         sender = edge = None
         if ctx.needs_input_grad[0]:
             sender = gradient.new_zeros(ctx.num_src, channels)
-            sender.scatter_add_(0, neighbours.long().gather(1, place), gradient)
+            sender = sender.scatter_add(0, neighbours.long().gather(1, place), gradient)
         if ctx.needs_input_grad[1]:
             edge = gradient.new_zeros(num_dst, k, channels)
-            edge.scatter_(1, place.unsqueeze(1), gradient.unsqueeze(1))
-            edge = edge.view(num_dst * k, channels)
+            edge = edge.scatter(1, place.unsqueeze(1), gradient.unsqueeze(1)).view(num_dst * k, channels)
         return sender, edge, None
 
 

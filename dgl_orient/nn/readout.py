@@ -10,7 +10,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from ..geometry import to_global
-from .inputs import check_positive, check_shape
+from .inputs import check_positive, check_shape, check_types
 
 __all__ = ["EquivariantReadout", "InvariantReadout"]
 
@@ -89,6 +89,8 @@ class InvariantReadout(nn.Module):
             Answers ``(N, out_feats)``, or ``(B, out_feats)`` for B clouds if pooled.
         """
         check_shape("feat", feat, (graph.num_nodes(), self.in_feats))
+        if not torch.is_autocast_enabled(feat.device.type):
+            check_types(self, feat)
         return self.mlp(feat if self.pool is None else self._pooled(graph.batch_num_nodes(), feat))
 
     def _pooled(self, sizes: Tensor, feat: Tensor) -> Tensor:
@@ -176,8 +178,11 @@ class EquivariantReadout(nn.Module):
         Tensor
             Vectors ``(N, out_vectors, 3)``.
         """
-        check_shape("feat", feat, (len(feat), self.in_feats))
-        check_shape("orient", orient, (len(feat), self.num_orientations, 3, 3))
+        num_nodes = len(feat) if isinstance(feat, Tensor) else "N"
+        check_shape("feat", feat, (num_nodes, self.in_feats))
+        check_shape("orient", orient, (num_nodes, self.num_orientations, 3, 3))
+        if not torch.is_autocast_enabled(feat.device.type):
+            check_types(self, feat, orient)
         local = self.mlp(feat).unflatten(1, (self.out_vectors, self.num_orientations, 3))
         return to_global(orient.unsqueeze(1), local).mean(2)  # (N, out_vectors, F, 3) before the mean
 

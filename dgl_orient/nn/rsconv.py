@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 
 from ..geometry import norm
 from .gvp import Activation
-from .inputs import check_neighbours, check_positive, check_shape, checked_positions
+from .inputs import check_neighbours, check_positive, check_shape, check_types, checked_positions
 from .projection import map_by_destination
 
 __all__ = ["OrientedRSConv"]
@@ -75,10 +75,10 @@ class OrientedRSConv(nn.Module):
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__()
+        check_positive(in_feats=in_feats)
         if hidden_feats is None:
             hidden_feats = max(in_feats // 4, 8)
         check_positive(
-            in_feats=in_feats,
             out_feats=out_feats,
             num_orientations=num_orientations,
             hidden_feats=hidden_feats,
@@ -166,4 +166,8 @@ class OrientedRSConv(nn.Module):
         check_shape("feat", feat, (graph.num_src_nodes(), self.in_feats))
         if orient is not None or self.num_orientations != 1:
             check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
-        return feat, checked_positions(pos, graph)
+        pos = checked_positions(pos, graph)
+        check_types(self, *pos, orient)
+        if not torch.is_autocast_enabled(feat.device.type):
+            check_types(self, feat)
+        return feat, pos

@@ -139,6 +139,12 @@ def test_all_parameters_learn(name):
     assert not unchanged
 
 
+def test_the_orientation_network_can_be_set_in_full():
+    reference = dict(message_layers=3, dropout=0.5, num_layers=3, hidden_feats=8, hidden_vectors=4)
+    net = OrientedDGCNN.light(7, orientation=reference).orienting.net
+    assert len(net.layers) == 3 and len(net.layers[0].message_gvps) == 3 and net.layers[0].dropout.p == 0.5
+
+
 def test_presets_and_defaults_run():
     cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
     for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN):
@@ -157,10 +163,13 @@ def test_the_category_of_a_cloud_is_seen():
     cloud = dgl_orient.point_cloud(pos, [30, 30])
     a, b = model(cloud, torch.tensor([0, 1])), model(cloud, torch.tensor([2, 1]))
     assert not torch.allclose(a[:30], b[:30]) and torch.equal(a[30:], b[30:])
-    with pytest.raises(DGLError, match="category of each of the 2 clouds, got None"):
+    with pytest.raises(DGLError, match=r"category, an integer for each cloud, of shape \(2\), got None"):
         model(cloud)
-    with pytest.raises(DGLError, match="categories from 0 to 2"):
-        model(cloud, torch.tensor([0, 3]))
+    for wrong in (torch.tensor([0, 3]), torch.tensor([0.0, 1.0])):
+        with pytest.raises(DGLError, match="integers from 0 to 2"):
+            model(cloud, wrong)
+    with pytest.raises(DGLError, match="num_categories=0"):
+        OrientedDGCNNSeg.light(4, sizes=(8,))(cloud, torch.tensor([0, 1]))
 
 
 def test_bad_input_is_refused_with_a_sentence():
@@ -173,3 +182,13 @@ def test_bad_input_is_refused_with_a_sentence():
         OrientedDGCNNSeg.light(3, out="scalars")
     with pytest.raises(DGLError, match="two widths more than levels"):
         RSCNN(3, widths=(8, 8))
+    with pytest.raises(DGLError, match="do not grow"):
+        RSCNN(3, levels=(5, 50))
+    for name, make in MODELS.items():
+        for bad, sentence in [
+            (dgl_orient.point_cloud(pos.double()), "but its input is torch.float64"),
+            (dgl_orient.point_cloud(pos[:, :2]), r"shape \(30, 3\)"),
+            (pos, "holds the points"),
+        ]:
+            with pytest.raises(DGLError, match=sentence):
+                make()(bad), name

@@ -131,6 +131,37 @@ def test_is_dgls_edgeconv_without_orientations():
     torch.testing.assert_close(ours(graph, feat), theirs(graph, feat))
 
 
+def test_a_batch_norm_of_weight_zero_has_the_gradient_of_its_edges():
+    feats, pos, orient = inputs(14, 5, 1)
+    graph = dgl_orient.knn_graph(pos[0], 5)
+    conv = OrientedEdgeConv(5, 8, batch_norm=True).double()
+    torch.nn.init.zeros_(conv.norms[0].weight)
+    result = conv(graph, feats[0] + 1e4, pos[0], orient)
+    (gradient,) = torch.autograd.grad(result.sum(), conv.norms[0].weight)
+    assert gradient.abs().max() < 14 * 10  # of normalised values, and not of what was subtracted
+
+
+def test_statistics_of_neighbours_that_are_alike_in_float32():
+    pos = torch.rand(2000, 3, generator=generator())
+    graph, feat = dgl_orient.knn_graph(pos, 8), 100 * pos
+    conv = OrientedEdgeConv(3, 8, 0, batch_norm=True)
+    torch.nn.init.zeros_(conv.phi.weight)  # then only differences of neighbours count
+    conv.norms[0].momentum = 1.0
+    double = copy.deepcopy(conv).double()
+    conv(graph, feat), double(graph, feat.double())
+    torch.testing.assert_close(
+        conv.norms[0].running_var.double(), double.norms[0].running_var, rtol=1e-4, atol=0
+    )
+
+
+@pytest.mark.parametrize("activation", [nn.LeakyReLU(-1.0), nn.ELU(-1.0), nn.Hardtanh()])
+def test_unusual_activations_are_computed_on_edges(activation):
+    feats, pos, orient = inputs(14, 5, 1)
+    graph = dgl_orient.knn_graph(pos[0], 5)
+    conv = OrientedEdgeConv(5, 8, batch_norm=True, activation=activation).double()
+    assert_same(conv, graph, feats, pos, orient, lambda conv: conv(graph, feats[0], pos[0], orient))
+
+
 def test_statistics_survive_a_large_common_offset_in_float32():
     graph, feat = dgl_orient.knn_graph(ball(200), 8), torch.randn(200, 16)
     conv = OrientedEdgeConv(16, 8, 0, batch_norm=True)
@@ -194,6 +225,9 @@ def test_nodes_without_neighbours():
     assert torch.equal(feat.grad[2], torch.zeros(5))
     lonely = conv(dgl.graph(([], []), num_nodes=3), feat, pos, orient)
     assert torch.equal(lonely, torch.zeros(3, 8))
+    lonely.sum().backward()
+    with pytest.raises(DGLError, match="feat of shape"):
+        conv(dgl.graph(([], []), num_nodes=3), feat[:2], pos, orient)
     assert conv(dgl_orient.knn_graph(torch.empty(0, 3), 4), feat[:0], pos[:0], orient[:0]).shape == (0, 8)
 
 
@@ -279,6 +313,8 @@ def test_bad_input_is_refused_with_a_sentence():
             conv(graph, *arguments)
     with pytest.raises(DGLError, match="needs orient"):
         OrientedEdgeConv(0, 8).double()(graph, None, pos, None)
+    with pytest.raises(DGLError, match="is torch.float64, but its input is torch.float32"):
+        conv(graph, feat.float(), pos, orient)
     with pytest.raises(DGLError, match="got 0 for both"):
         OrientedEdgeConv(0, 8, 0)
     with pytest.raises(DGLError, match="at least two edges"):

@@ -45,6 +45,13 @@ def test_equals_the_definition_in_values_and_gradients(name, parts, together, mo
         torch.testing.assert_close(a, b)
 
 
+def test_gradients_of_gradients():
+    graph = dgl_orient.knn_graph(ball(6), 3)
+    inputs = torch.randn(6, 2, dtype=torch.float64), torch.randn(18, 2, dtype=torch.float64)
+    inputs = tuple(x.requires_grad_() for x in inputs)
+    assert torch.autograd.gradgradcheck(lambda *x: largest(graph, *x).pow(3), inputs)
+
+
 def test_the_first_of_equals_takes_the_gradient():
     graph = dgl_orient.knn_graph(ball(4), 3)
     sender = torch.zeros(4, 1, requires_grad=True)

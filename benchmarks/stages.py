@@ -1,0 +1,143 @@
+"""Where the time of a training step of ``OrientedDGCNN`` goes, and how far each stage is from its floor.
+
+The floor of a stage is the time of its matrix products at the machine's measured rate, and of writing and
+reading once what it keeps for the backward pass at the measured bandwidth; for neighbour search that of the
+distances' products, and of writing and reading the distances. 8 clouds of 1,024 points.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import median
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+import dgl_orient
+from dgl_orient import graph, hierarchy, knn
+from dgl_orient.models import OrientedDGCNN
+from dgl_orient.models.parts import clouds_of
+
+CLOUDS, POINTS, CLASSES = 8, 1024, 40
+
+
+def run(full: bool, seed: int) -> list[dict]:
+    """Seconds, share and floor of each stage, forward and backward, and of the whole step."""
+    torch.manual_seed(seed)
+    repeats = 7 if full else 1
+    rate, bandwidth = _matmul_rate(), _copy_bandwidth()
+    net = OrientedDGCNN(CLASSES)
+    cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * POINTS, 3), [POINTS] * CLOUDS)
+    seconds = {name: [] for name in ("kNN", "orientation", "convs", "head", "optimizer", "whole step")}
+    for _ in range(repeats + 1):
+        for name, value in _stage_seconds(net, cloud).items():
+            seconds[name].append(value)
+    floors = _floors(net, cloud, rate, bandwidth)
+    whole = median(seconds["whole step"][1:])
+    rows = [{"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}]
+    for name, values in seconds.items():
+        value, floor = median(values[1:]), floors.get(name, sum(floors.values()))
+        row = {"stage": name, "ms": round(1e3 * value, 1), "share": round(value / whole, 3)}
+        if name != "optimizer":
+            row |= {"floor ms": round(1e3 * floor, 1), "times the floor": round(value / floor, 1)}
+        rows.append(row)
+    for row in rows:
+        print(row, flush=True)
+    return rows
+
+
+def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
+    """The forward pass of each stage on inputs of its own; neighbour search is part of two of them."""
+    pos, sizes = clouds_of(cloud, net)
+    with torch.no_grad():
+        oriented = net.orienting(pos, sizes)
+        points = net.backbone(pos, sizes, oriented.feat, oriented.orient)
+    feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
+    return {
+        "orientation": lambda: list(net.orienting(pos, sizes)[:2]),
+        "convs": lambda: [net.backbone(pos, sizes, feat, orient)],
+        "head": lambda: [net.head(sizes, points)],
+    }
+
+
+def _stage_seconds(net: OrientedDGCNN, cloud) -> dict[str, float]:
+    searching: list[float] = []
+    result = {"kNN": 0.0}
+    for name, forward in _stages(net, cloud).items():
+        searching.clear()
+        with _timed_search(searching):
+            result[name] = _timed(lambda forward=forward: _backward(forward())) - sum(searching)
+        result["kNN"] += sum(searching)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    label = torch.arange(CLOUDS)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(cloud), label).backward()
+        optimizer.step()
+
+    return result | {"optimizer": _timed(optimizer.step), "whole step": _timed(step)}
+
+
+def _backward(outputs: list[Tensor]) -> None:
+    torch.autograd.backward(outputs, [torch.ones_like(x) for x in outputs])
+
+
+def _timed(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def _timed_search(seconds: list[float]) -> Iterator[None]:
+    """Within it, the time of every neighbour search is noted."""
+
+    def timed(*arguments, **options):
+        start = time.perf_counter()
+        result = nearest(*arguments, **options)
+        seconds.append(time.perf_counter() - start)
+        return result
+
+    nearest = knn.nearest
+    with patch.object(graph, "nearest", timed), patch.object(hierarchy, "nearest", timed):
+        yield
+
+
+def _floors(net: OrientedDGCNN, cloud, rate: float, bandwidth: float) -> dict[str, float]:
+    # Neighbours are searched for among the features of all layers but the last. The tree that finds those in
+    # space is not counted: its floor is taken to be nothing.
+    widths = [conv.out_feats for conv in net.backbone.convs[:-1]]
+    pairs = CLOUDS * POINTS**2
+    search_flops = 2 * pairs * sum(widths)
+    result = {"kNN": search_flops / rate + len(widths) * 2 * 4 * pairs / bandwidth}
+    for name, forward in _stages(net, cloud).items():
+        kept: dict[int, int] = {}
+
+        def note(tensor: Tensor, kept: dict[int, int] = kept) -> Tensor:
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+                outputs = forward()
+            _backward(outputs)
+        flops = counter.get_total_flops() - (search_flops if name == "convs" else 0)
+        result[name] = flops / rate + 2 * sum(kept.values()) / bandwidth
+    return result
+
+
+def _matmul_rate() -> float:
+    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    return 2 * 2048**3 / min(_timed(lambda: a @ b) for _ in range(7))
+
+
+def _copy_bandwidth() -> float:
+    """Bytes read and written a second, of tensors too large for any cache."""
+    a = torch.randn(1 << 26)
+    b = torch.empty_like(a)
+    return 2 * a.nbytes / min(_timed(lambda: b.copy_(a)) for _ in range(7))
