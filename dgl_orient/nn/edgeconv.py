@@ -223,16 +223,18 @@ def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
     """
     num_edges = graph.num_edges()
     squares = mean = 0.0
-    dtype = psi.dtype if sender is None else sender.dtype
-    # Neighbours are alike, so that most of the squares cancel in the end: float64 has digits to spare.
-    sender, receiver, local, psi = (None if x is None else x.double() for x in (sender, receiver, local, psi))
     if sender is not None:
-        out_degree, in_degree = (d.to(sender.dtype) for d in (graph.out_degrees(), graph.in_degrees()))
-        sender_mean, receiver_mean = out_degree @ sender / num_edges, in_degree @ receiver / num_edges
+        out_degree, in_degree = (
+            d.to(sender.dtype).unsqueeze(1) for d in (graph.out_degrees(), graph.in_degrees())
+        )
+        sender_mean = (sender * out_degree).sum(0) / num_edges
+        receiver_mean = (receiver * in_degree).sum(0) / num_edges
         u, w = sender - sender_mean, receiver - receiver_mean
         mean = sender_mean + receiver_mean
-        squares = out_degree @ u.square() + in_degree @ w.square()
-        squares = squares + 2 * (w * dgl.ops.copy_u_sum(graph, u)).sum(0)
+        # Neighbours are alike, so that these two sums nearly cancel. PyTorch's sum adds in blocks and keeps
+        # the digits that a matrix product with the degrees would lose.
+        of_receivers = w * (w * in_degree + 2 * dgl.ops.copy_u_sum(graph, u))
+        squares = (u.square() * out_degree).sum(0) + of_receivers.sum(0)
     if local is not None:
         local_mean = local.mean(0)
         local = local - local_mean
@@ -242,4 +244,4 @@ def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
         by_sender = local.new_zeros(len(u), local.shape[1]).index_add(0, graph.edges()[0], local)
         by_receiver = dgl.ops.copy_e_sum(graph, local)
         squares = squares + 2 * ((u.T @ by_sender + w.T @ by_receiver) * psi).sum(1)
-    return Moments(*(x.to(dtype) for x in (squares.new_tensor(float(num_edges)), mean, squares)))
+    return Moments(squares.new_tensor(float(num_edges)), mean, squares)
