@@ -1,4 +1,4 @@
-"""One cloud of ever more points through the small ``OrientedDGCNN``: inference's time and memory per point."""
+"""One cloud of ever more points through the small ``OrientedDGCNN``: time and memory per point."""
 
 from __future__ import annotations
 
