@@ -163,15 +163,15 @@ def test_no_features_and_any_function_as_message(aggregation):
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_invariant(cloud, aggregation):
-    check_invariant(ORDINARY[cloud](torch.float64), aggregation)
+    assert_invariant(ORDINARY[cloud](torch.float64), aggregation)
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_invariant_in_float32(aggregation):
-    check_invariant(ball(dtype=torch.float32), aggregation)
+    assert_invariant(ball(dtype=torch.float32), aggregation)
 
 
-def check_invariant(pos, aggregation):
+def assert_invariant(pos, aggregation):
     extras = ("relative", "vectors")
     # What the message sees of the cloud is of one size, so that no error hides behind larger inputs.
     conv = make_conv(aggregation, extras, 2, scale=1 / float(pos.std())).to(pos.dtype)

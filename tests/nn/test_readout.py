@@ -112,14 +112,14 @@ def test_vectors_equal_the_formula(num_orientations, hidden_feats):
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 def test_equivariant(cloud):
-    check_equivariant(ORDINARY[cloud](torch.float64))
+    assert_vectors_turn(ORDINARY[cloud](torch.float64))
 
 
 def test_equivariant_in_float32():
-    check_equivariant(ball(dtype=torch.float32))
+    assert_vectors_turn(ball(dtype=torch.float32))
 
 
-def check_equivariant(pos):
+def assert_vectors_turn(pos):
     scale = 1 / float(pos.std())  # so that the features see the cloud whatever its size
     net = OrientationNet(num_orientations=2).to(pos.dtype)
     conv = OrientedConv(lambda h_i, h_j, local: torch.cat([h_j, scale * local.flatten(1)], 1).sin())
