@@ -1,0 +1,101 @@
+"""One file that holds processed clouds: whole or not there at all, and never older than its source."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from dgl import DGLError
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may both do the work, and the last one's file stays
+    fcntl = None
+
+__all__ = ["fingerprint", "is_current", "load_arrays", "locked", "save_arrays"]
+
+_ABOUT = "about"
+
+
+def fingerprint(settings: object, sources: Iterable[Path] = ()) -> str:
+    """A text that changes with the settings, and with the names, sizes or times of the source files."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    for path in sorted(sources):
+        status = os.stat(path)
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
+    """Write arrays so that ``path`` holds either what it held before or all of them.
+
+    Raises
+    ------
+    DGLError
+        If the file cannot be written; what was there before stays.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        with os.fdopen(descriptor, "wb") as file:
+            np.savez(file, **{_ABOUT: np.array(about)}, **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as error:
+        raise DGLError(
+            f"Cannot write the cache {path}: {_reason(error)}; free some space or name another folder in "
+            f"save_dir."
+        ) from error
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def load_arrays(path: Path) -> dict[str, np.ndarray]:
+    """What :func:`save_arrays` wrote. Nothing in the file is ever executed."""
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files if name != _ABOUT}
+
+
+def is_current(path: Path, about: str) -> bool:
+    """Whether the file is there and was written for this fingerprint."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return str(archive[_ABOUT]) == about
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return False
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Within it, no other process is in it for the same path; a killed process lets go of it."""
+    if fcntl is None:
+        yield
+        return
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = open(lock, "w")
+    except OSError as error:
+        raise DGLError(
+            f"Cannot write in {path.parent}, where the cache would be: {_reason(error)}; name another folder "
+            f"in save_dir."
+        ) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
