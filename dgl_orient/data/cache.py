@@ -86,15 +86,17 @@ def locked(path: Path) -> Iterator[None]:
     lock = path.with_name(f".{path.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(lock, "w")
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise DGLError(
             f"Cannot write in {path.parent}, where the cache would be: {_reason(error)}; name another folder "
             f"in save_dir."
         ) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def _reason(error: OSError) -> str:
