@@ -16,6 +16,7 @@ from dgl_orient import OrientedEdgeConv, OrientedRSConv
 from dgl_orient.geometry import norm, to_local
 from dgl_orient.nn import VGConv
 from dgl_orient.nn.edges import edge_geometry
+from dgl_orient.nn.neighbourhoods import Edges
 
 
 @contextmanager
@@ -70,10 +71,39 @@ def _rsconv(self, graph, feat, pos, orient):
     return self.activation(self.raising_norm(self.raising(message)))
 
 
+class _Edges(Edges):
+    """Means and receivers' values as DGL's kernels give them."""
+
+    def __init__(self, graph) -> None:
+        self.graph = graph
+
+    def mean(self, values):
+        return dgl.ops.copy_e_mean(self.graph, values)
+
+    def of_receivers(self, values):
+        return dgl.ops.copy_v(self.graph, values)
+
+    def sums(self, sender, receiver):
+        return dgl.ops.u_add_v(self.graph, sender, receiver)
+
+
+def _gvp(self, feat, vec):
+    """A GVP as its authors lay vectors out, ``(E, C, 3)``."""
+    hidden = self.hidden(vec.transpose(-1, -2))  # (E, 3, C)
+    feat = self.scalar(torch.cat([feat, norm(hidden, dim=-2)], -1))
+    vec = self.vector(hidden)
+    if self.activation is not None:
+        feat = self.activation(feat)
+    if self.gate is not None:
+        vec = vec * self.vector_activation(self.gate(feat)).unsqueeze(-2)
+    return feat, vec.transpose(-1, -2)
+
+
 def _vgconv(self, graph, feat, vec, pos):
     src, dst = graph.edges()
     places = _pair(pos, graph)
-    edge_feat, edge_vec = edge_geometry(graph, *places, self.edges)
+    edges = _Edges(graph)
+    edge_feat, edge_vec = edge_geometry(edges, places[1][dst] - places[0][src], self.messages.edges)
     feats, vecs = [edge_feat], [edge_vec.unsqueeze(1)]
     index = {"receiver": (1, dst), "sender": (0, src)}
     for number, party in enumerate(self.parties):
@@ -83,12 +113,12 @@ def _vgconv(self, graph, feat, vec, pos):
         if vec is not None:
             vecs.insert(number, _pair(vec, graph)[side][rows])
     message = torch.cat(feats, 1), torch.cat(vecs, 1)
-    for gvp in self.message_gvps:
-        message = gvp(*message)
+    for gvp in self.messages.gvps:
+        message = _gvp(gvp, *message)
     new_feat, new_vec = (dgl.ops.copy_e_mean(graph, part.contiguous()) for part in message)
     if self.feat_residual is not None:
         new_feat = new_feat + self.feat_residual(_pair(feat, graph)[1])
     if self.vec_residual is not None:
         new_vec = new_vec + self.vec_residual(_pair(vec, graph)[1].transpose(1, 2)).transpose(1, 2)
-    update_feat, update_vec = self.update(new_feat, new_vec)
+    update_feat, update_vec = _gvp(self.update, new_feat, new_vec)
     return new_feat + update_feat, new_vec + update_vec

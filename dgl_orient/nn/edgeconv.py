@@ -10,7 +10,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .edge_norm import Moments, affine, uses_batch_statistics
+from .edge_norm import affine, uses_batch_statistics
 from .inputs import (
     check_neighbours,
     check_positive,
@@ -19,8 +19,9 @@ from .inputs import (
     checked_pair,
     checked_positions,
 )
-from .largest import largest
-from .projection import local_coordinates
+from .largest import Mapped, largest
+from .message_moments import message_moments
+from .projection import exact_product
 
 __all__ = ["OrientedEdgeConv"]
 
@@ -147,8 +148,8 @@ class OrientedEdgeConv(nn.Module):
         """
         connected = check_neighbours(graph, self.allow_zero_in_degree)
         sender, receiver = self._node_terms(graph, feat)
-        local = self._local(graph, pos, orient)
-        if sender is None and local is None:
+        seen = self._seen(graph, pos, orient)
+        if sender is None and seen is None:
             raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
         if graph.num_edges() == 0:
             nothing = next(self.parameters()).sum() * 0  # a result of the parameters, as any other
@@ -157,9 +158,9 @@ class OrientedEdgeConv(nn.Module):
         if on_nodes:
             # Autocast may round the products of features, but not the sums of squares made of them.
             with torch.autocast(graph.device.type, enabled=False):
-                result = self._max_on_nodes(graph, sender, receiver, local)
+                result = self._max_on_nodes(graph, sender, receiver, seen)
         else:
-            result = self._max_on_edges(graph, sender, receiver, local)
+            result = self._max_on_edges(graph, sender, receiver, seen)
         return result if connected is None else torch.where(connected, result, 0.0)
 
     def _node_terms(self, graph: DGLGraph, feat) -> tuple[Tensor | None, Tensor | None]:
@@ -172,36 +173,41 @@ class OrientedEdgeConv(nn.Module):
         sender, receiver = self.theta(src), linear(dst, self.phi.weight - self.theta.weight, self.bias)
         return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
 
-    def _local(self, graph: DGLGraph, pos, orient: Tensor | None) -> Tensor | None:
-        """The neighbours seen in their point's orientations, ``(E, 3F)``; Eq. 9's invariant."""
+    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None) -> Mapped | None:
+        r"""The oriented term :math:`\Psi [O_i^\top (x_j - x_i)]_F` of every edge, from Eq. 9's invariant.
+
+        It is a map of :math:`x_j - x_i` by a matrix of i, which takes the place of 3F coordinates an edge.
+        """
         if orient is None or self.num_orientations == 0:
             return None
         src, dst = checked_positions(pos, graph)
         check_types(self, src, dst, orient)
         check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
-        return local_coordinates(graph, src, dst, orient)
+        # Autocast would round coordinates to a few digits, and every axis differently.
+        with torch.autocast(src.device.type, enabled=False):
+            axes = orient.transpose(1, 2).flatten(2)  # (N_dst, 3, 3F)
+            return Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, self.psi.weight.T))
 
-    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
+    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, seen: Mapped | None) -> Tensor:
         """The maximum taken before all that is monotone."""
         scale = shift = None
-        psi = self.psi.weight if local is not None else None
         if self.norms:
             norm = self.norms[0]
-            moments = _moments(graph, sender, receiver, local, psi) if uses_batch_statistics(norm) else None
+            moments = message_moments(graph, sender, receiver, seen) if uses_batch_statistics(norm) else None
             scale, shift = affine(norm, moments)
             # Where the scale is negative the maximum is that of the negative.
             sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)
             sender = None if sender is None else sender * sign
             receiver = None if receiver is None else receiver * sign
-            psi = None if psi is None else psi * sign.unsqueeze(1)
-        best = largest(graph, sender, None if local is None else linear(local, psi))
+            seen = None if seen is None else Mapped(seen.vec, seen.maps * sign)
+        best = largest(graph, sender, seen)
         if receiver is not None:
             best = best + receiver
         return self.activation(best if scale is None else best * (scale * sign) + shift)
 
-    def _max_on_edges(self, graph: DGLGraph, sender, receiver, local) -> Tensor:
+    def _max_on_edges(self, graph: DGLGraph, sender, receiver, seen: Mapped | None) -> Tensor:
         """The maximum of messages that were computed."""
-        message = 0 if local is None else self.psi(local)  # (E, C)
+        message = 0 if seen is None else seen.values(graph)  # (E, C)
         if sender is not None:
             message = message + dgl.ops.u_add_v(graph, sender, receiver)
         elif receiver is not None:
@@ -213,35 +219,3 @@ class OrientedEdgeConv(nn.Module):
                 message = self.norms[number](message)
             message = self.activation(message)
         return largest(graph, None, message)
-
-
-def _moments(graph: DGLGraph, sender, receiver, local, psi) -> Moments:
-    r"""Of the messages :math:`u_j + w_i + \Psi l_{ij}` of all edges, from sums over nodes and over ``local``.
-
-    Each of the three terms is centred first; then the mean of the squared sum is that of the squares and of
-    the mixed products, none of which needs a tensor of the messages' size.
-    """
-    num_edges = graph.num_edges()
-    squares = mean = 0.0
-    if sender is not None:
-        out_degree, in_degree = (
-            d.to(sender.dtype).unsqueeze(1) for d in (graph.out_degrees(), graph.in_degrees())
-        )
-        sender_mean = (sender * out_degree).sum(0) / num_edges
-        receiver_mean = (receiver * in_degree).sum(0) / num_edges
-        u, w = sender - sender_mean, receiver - receiver_mean
-        mean = sender_mean + receiver_mean
-        # Neighbours are alike, so that these two sums nearly cancel. PyTorch's sum adds in blocks and keeps
-        # the digits that a matrix product with the degrees would lose.
-        of_receivers = w * (w * in_degree + 2 * dgl.ops.copy_u_sum(graph, u))
-        squares = (u.square() * out_degree).sum(0) + of_receivers.sum(0)
-    if local is not None:
-        local_mean = local.mean(0)
-        local = local - local_mean
-        mean = mean + psi @ local_mean
-        squares = squares + ((psi @ (local.T @ local)) * psi).sum(1)
-    if sender is not None and local is not None:
-        by_sender = local.new_zeros(len(u), local.shape[1]).index_add(0, graph.edges()[0], local)
-        by_receiver = dgl.ops.copy_e_sum(graph, local)
-        squares = squares + 2 * ((u.T @ by_sender + w.T @ by_receiver) * psi).sum(1)
-    return Moments(squares.new_tensor(float(num_edges)), mean, squares)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dgl
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLError
 from torch import Tensor
 
 from ..geometry import norm
+from .neighbourhoods import Edges
 
 __all__ = ["EDGE_KINDS", "edge_geometry", "num_edge_scalars"]
 
@@ -24,7 +24,7 @@ def num_edge_scalars(kind: str) -> int:
     return _NUM_RADIAL if kind == "radial" else 1
 
 
-def edge_geometry(graph: DGLGraph, src: Tensor, dst: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+def edge_geometry(edges: Edges, vec: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     r"""Scalars and a vector for every edge, Eq. 24 of the paper and two variants of it.
 
     With :math:`r_{ij} = x_i - x_j`, and :math:`m_i` the mean distance of :math:`i` to its neighbours:
@@ -36,10 +36,10 @@ def edge_geometry(graph: DGLGraph, src: Tensor, dst: Tensor, kind: str) -> tuple
 
     Parameters
     ----------
-    graph : DGLGraph
-        A graph with one edge type.
-    src, dst : Tensor
-        Coordinates of its source and destination nodes.
+    edges : Edges
+        The edges.
+    vec : Tensor
+        Their :math:`r_{ij}`, ``(E, 3)``.
     kind : str
         Which of the three.
 
@@ -48,15 +48,14 @@ def edge_geometry(graph: DGLGraph, src: Tensor, dst: Tensor, kind: str) -> tuple
     tuple of Tensor
         Scalars of shape ``(E, num_edge_scalars(kind))`` and vectors of shape ``(E, 3)``.
     """
-    vec = dgl.ops.v_sub_u(graph, dst, src)  # (E, 3)
     distance = norm(vec, keepdim=True)  # (E, 1)
     if kind == "plain":
         return distance, vec
     # Where all neighbours coincide with the point there is nothing to scale.
-    mean = dgl.ops.copy_e_mean(graph, distance)
+    mean = edges.mean(distance)
     smallest = torch.finfo(vec.dtype).tiny ** 0.4  # 1e-15 in float32: the inverse's square is finite
     coincident = mean <= smallest
-    inverse = dgl.ops.copy_v(graph, 1 / torch.where(coincident, 1.0, mean))
+    inverse = edges.of_receivers(1 / torch.where(coincident, 1.0, mean))
     if kind == "relative":
         return distance * inverse, vec * inverse
     centres = torch.linspace(0, _RADIAL_RANGE, _NUM_RADIAL, dtype=vec.dtype, device=vec.device)

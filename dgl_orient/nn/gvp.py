@@ -106,39 +106,24 @@ class GVP(nn.Module):
         tuple of Tensor
             Scalars ``(..., out_feats)`` and vectors ``(..., out_vectors, 3)``.
         """
-        feat, vec = self.apply_columns(feat, vec.transpose(-1, -2))
-        return feat, vec.transpose(-1, -2)
+        feat, vec = self.on_axes(feat, vec.movedim(-1, 0))
+        return feat, vec.movedim(0, -1)
 
-    # Below, vectors are columns, (..., 3, channels): then a map of channels is one large matrix product.
+    # Below, vectors are (3, ..., channels), one axis after another: then a map of channels is one large
+    # matrix product, and what scales a vector is multiplied to long rows of numbers.
 
-    def apply_columns(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
-        """:meth:`forward` for vectors in columns."""
+    def on_axes(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
+        """:meth:`forward` for vectors ``(3, ..., in_vectors)``."""
         hidden = self.hidden(vec)
-        return self.finish(nn.functional.linear(feat, *self.scalar_map()), hidden)
+        return self.activated(self.scalar(torch.cat([feat, norm(hidden, dim=0)], -1)), hidden)
 
-    def finish(self, projected: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """All that follows the first linear maps.
-
-        Parameters
-        ----------
-        projected : Tensor
-            The input scalars' part of :math:`W_s [s, \\|V_h\\|] + b`.
-        hidden : Tensor
-            The hidden vectors :math:`V_h` in columns, ``(..., 3, hidden_vectors)``.
-        """
-        feat = projected + nn.functional.linear(norm(hidden, dim=-2), self._norm_map())
+    def activated(self, feat: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        r"""What follows from the scalars before :math:`\sigma`, and from :math:`V_h`."""
         vec = self.vector(hidden)
         if self.activation is not None:
             feat = self.activation(feat)
         if self.gate is not None:
-            vec = vec * self.vector_activation(self.gate(feat)).unsqueeze(-2)
+            vec = vec * self.vector_activation(self.gate(feat))
         elif self.vector_activation is not None:
-            vec = vec * self.vector_activation(norm(vec, dim=-2, keepdim=True))
+            vec = vec * self.vector_activation(norm(vec, dim=0))
         return feat, vec
-
-    def scalar_map(self) -> tuple[Tensor, Tensor]:
-        """The part of the scalars' map that acts on the input scalars."""
-        return self.scalar.weight[:, : self.in_feats], self.scalar.bias
-
-    def _norm_map(self) -> Tensor:
-        return self.scalar.weight[:, self.in_feats :]

@@ -7,9 +7,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor
 
-from .largest import neighbour_matrix
-
-__all__ = ["local_coordinates", "map_by_destination"]
+__all__ = ["exact_product", "local_coordinates", "map_by_destination", "matmul_is_exact", "neighbour_matrix"]
 
 
 def local_coordinates(graph: DGLGraph, src_pos: Tensor, dst_pos: Tensor, orient: Tensor) -> Tensor:
@@ -41,13 +39,33 @@ def map_by_destination(graph: DGLGraph, values: Tensor, matrices: Tensor) -> Ten
     Where edges are numbered node by node, as in our kNN graphs, this is a batched product, several times
     faster than the kernel that takes any graph. It is left to that kernel where products may be rounded.
     """
-    if _matmul_is_exact(values.dtype) and neighbour_matrix(graph) is not None:
+    if matmul_is_exact(values.dtype) and neighbour_matrix(graph) is not None:
         return torch.bmm(values.view(len(matrices), -1, values.shape[1]), matrices).flatten(0, 1)
     rows = matrices.transpose(1, 2).contiguous()  # (N_dst, D, C)
     return dgl.ops.e_dot_v(graph, values.unsqueeze(1), rows).squeeze(2)
 
 
-def _matmul_is_exact(dtype: torch.dtype) -> bool:
+def neighbour_matrix(graph: DGLGraph) -> Tensor | None:
+    """The sources ``(N_dst, k)`` of a graph whose edges are numbered node by node, k each; else None.
+
+    Our kNN graphs are of this kind if all clouds have more than k points.
+    """
+    num_dst, num_edges = graph.num_dst_nodes(), graph.num_edges()
+    if num_dst == 0 or num_edges == 0 or num_edges % num_dst:
+        return None
+    src, dst = graph.edges()
+    nodes = torch.arange(num_dst, device=dst.device, dtype=dst.dtype).unsqueeze(1)
+    return src.view(num_dst, -1) if bool((dst.view(num_dst, -1) == nodes).all()) else None
+
+
+def exact_product(values: Tensor, matrix: Tensor) -> Tensor:
+    """``values @ matrix``, in the values' own precision whatever PyTorch is told to do with products."""
+    if matmul_is_exact(values.dtype):
+        return values @ matrix
+    return (values.double() @ matrix.double()).to(values.dtype)
+
+
+def matmul_is_exact(dtype: torch.dtype) -> bool:
     """Whether PyTorch multiplies matrices in their own precision, and not in TF32 or bfloat16."""
     if dtype == torch.float64:
         return True

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dgl
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from ..geometry import norm
-from .edges import edge_geometry, num_edge_scalars
 from .gvp import GVP, Activation
 from .inputs import check_positive, check_types, checked_pair, checked_positions
+from .messages import Messages
+from .neighbourhoods import over_neighbourhoods
 
 __all__ = ["VGConv"]
 
@@ -82,19 +81,18 @@ class VGConv(nn.Module):
         check_positive(out_feats=out_feats, out_vectors=out_vectors, message_layers=message_layers)
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.parties = ("receiver", "sender") if message == "both" else (message,)
-        self.edges = edges
 
         active = dict(activation=activation, vector_activation=vector_activation, vector_gate=vector_gate)
-        first_feats = in_feats * len(self.parties) + num_edge_scalars(edges)
-        first_vectors = in_vectors * len(self.parties) + 1
-        hidden_vectors = max(in_vectors, out_vectors)
-        self.message_gvps = nn.ModuleList(
-            [GVP(first_feats, out_feats, first_vectors, out_vectors, hidden_vectors, **active)]
+        self.messages = Messages(
+            in_feats * len(self.parties),
+            out_feats,
+            in_vectors * len(self.parties),
+            out_vectors,
+            max(in_vectors, out_vectors),
+            edges,
+            message_layers,
+            **active,
         )
-        for number in range(1, message_layers):
-            last = number == message_layers - 1
-            style = dict(activation=None, vector_activation=None) if last else active
-            self.message_gvps.append(GVP(out_feats, out_feats, out_vectors, out_vectors, **style))
         self.update = GVP(out_feats, out_feats, out_vectors, out_vectors, **active)
         self.feat_residual = _residual(in_feats, out_feats)
         self.vec_residual = _residual(in_vectors, out_vectors)
@@ -102,7 +100,7 @@ class VGConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        for layer in (*self.message_gvps, self.update, self.feat_residual, self.vec_residual):
+        for layer in (self.messages, self.update, self.feat_residual, self.vec_residual):
             if hasattr(layer, "reset_parameters"):
                 layer.reset_parameters()
 
@@ -133,7 +131,7 @@ class VGConv(nn.Module):
         feats = checked_pair("feat", feat, graph, (self.in_feats,))
         vecs = checked_pair("vec", vec, graph, (self.in_vectors, 3))
         check_types(self, *pos, *feats, *vecs)
-        vecs = tuple(v.transpose(1, 2) for v in vecs)  # columns: (N, 3, in_vectors)
+        vecs = tuple(v.movedim(-1, 0).contiguous() for v in vecs)  # an axis after another: (3, N, in_vectors)
 
         message_feat, message_vec = self._mean_message(graph, feats, vecs, pos)
         feat = self.dropout(message_feat)
@@ -142,9 +140,9 @@ class VGConv(nn.Module):
             feat = feat + self.feat_residual(feats[1])
         if self.vec_residual is not None:
             vec = vec + self.vec_residual(vecs[1])
-        update_feat, update_vec = self.update.apply_columns(feat, vec)
+        update_feat, update_vec = self.update.on_axes(feat, vec)
         vec = vec + self._drop_vectors(update_vec)
-        return feat + self.dropout(update_feat), vec.transpose(1, 2)
+        return feat + self.dropout(update_feat), vec.movedim(0, -1)
 
     def vector_size(self) -> Tensor:
         """How long the vectors of a message can be that sees an edge's unit vector and nothing else.
@@ -152,70 +150,31 @@ class VGConv(nn.Module):
         What is much shorter than this after the mean is what rounding leaves of neighbours that cancel. 0
         for ``edges="plain"``, whose vectors have no such unit.
         """
-        if self.edges == "plain":
-            return self.update.vector.weight.new_zeros(())
-        size = self.message_gvps[0].hidden.weight[:, -1]
-        for number, gvp in enumerate(self.message_gvps):
-            size = gvp.vector.weight @ (size if number == 0 else gvp.hidden.weight @ size)
-        return size.detach().norm()
+        return self.messages.vector_size()
 
     def _mean_message(self, graph, feats, vecs, pos) -> tuple[Tensor, Tensor]:
-        """The mean of all messages to each node; vectors in columns, ``(N_dst, 3, out_vectors)``."""
-        first, *inner = self.message_gvps
-        last = inner.pop() if inner and inner[-1].is_linear else None
-        edge_feat, edge_vec = edge_geometry(graph, *pos, self.edges)
-        feat, vec = first.finish(
-            self._project_feats(graph, first, feats, edge_feat),
-            self._project_vectors(graph, first, vecs, edge_vec),
-        )
-        for gvp in inner:
-            feat, vec = gvp.apply_columns(feat, vec)
-        mean = dgl.ops.copy_e_mean
-        if last is None:
-            return mean(graph, feat), mean(graph, vec)
-        # A linear map of a mean is the mean of the maps, so the last GVP's run on nodes and not on edges.
-        hidden = last.hidden(vec)
-        inputs = [mean(graph, feat), mean(graph, norm(hidden, dim=-2))]
-        has_neighbours = (graph.in_degrees() > 0).unsqueeze(1).to(feat.dtype)
-        feat = last.scalar(torch.cat(inputs, 1)) * has_neighbours
-        return feat, last.vector(mean(graph, hidden))
+        """The mean of all messages to each node, ``(N_dst, out_feats)`` and ``(3, N_dst, out_vectors)``.
 
-    # The first maps of the message act on concatenations [of the receiver, of the sender, of the edge];
-    # their node parts are computed once a node and only added on edges.
-
-    def _project_feats(self, graph: DGLGraph, gvp: GVP, feats, edge_feat: Tensor) -> Tensor:
-        weight, bias = gvp.scalar_map()
-        *node_weights, edge_weight = weight.split(
-            [self.in_feats] * len(self.parties) + [edge_feat.shape[1]], dim=1
-        )
-        if self.in_feats == 0:
-            return linear(edge_feat, edge_weight, bias)
-        return torch.addmm(self._on_edges(graph, feats, node_weights, bias), edge_feat, edge_weight.T)
-
-    def _project_vectors(self, graph: DGLGraph, gvp: GVP, vecs, edge_vec: Tensor) -> Tensor:
-        *node_weights, edge_weight = gvp.hidden.weight.split(
-            [self.in_vectors] * len(self.parties) + [1], dim=1
-        )
-        edge_vec, edge_weight = edge_vec.unsqueeze(2), edge_weight.squeeze(1)
-        if self.in_vectors == 0:
-            return edge_vec * edge_weight  # (E, 3, hidden)
-        return torch.addcmul(self._on_edges(graph, vecs, node_weights), edge_vec, edge_weight)
-
-    def _on_edges(self, graph: DGLGraph, values, weights: list[Tensor], bias=None) -> Tensor:
-        """The sum of the parties' mapped values, and of the bias, on every edge."""
-        mapped = {}
-        for party, weight in zip(self.parties, weights):
-            mapped[party] = linear(values[party == "receiver"], weight, None if mapped else bias)
-        if len(mapped) == 2:
-            return dgl.ops.u_add_v(graph, mapped["sender"], mapped["receiver"])
-        if "sender" in mapped:
-            return dgl.ops.copy_u(graph, mapped["sender"])
-        return dgl.ops.copy_v(graph, mapped["receiver"])
+        The first maps of a message act on concatenations [of the receiver, of the sender, of the edge];
+        their node parts are computed once a node and only added on edges.
+        """
+        senders, receivers = [-pos[0]], [pos[1]]  # x_i - x_j
+        for values, weights, bias in (
+            (feats, self.messages.feat_weights(), self.messages.gvps[0].scalar.bias),
+            (vecs, self.messages.vector_weights(), None),
+        ):
+            if values[0].shape[-1]:
+                mapped = {}
+                for party, weight in zip(self.parties, weights.chunk(len(self.parties), dim=1)):
+                    mapped[party] = linear(values[party == "receiver"], weight, None if mapped else bias)
+                senders.append(mapped.get("sender"))
+                receivers.append(mapped.get("receiver"))
+        return over_neighbourhoods(self.messages, graph, senders, receivers)
 
     def _drop_vectors(self, vec: Tensor) -> Tensor:
         if not self.training or self.dropout.p == 0:
             return vec
-        return vec * self.dropout(torch.ones_like(vec[:, :1]))  # whole vectors: (N, 1, channels)
+        return vec * self.dropout(torch.ones_like(vec[0]))  # whole vectors: (N, channels)
 
 
 def _residual(in_size: int, out_size: int) -> nn.Module | None:

@@ -142,7 +142,7 @@ def test_all_parameters_learn(name):
 def test_the_orientation_network_can_be_set_in_full():
     reference = dict(message_layers=3, dropout=0.5, num_layers=3, hidden_feats=8, hidden_vectors=4)
     net = OrientedDGCNN.light(7, orientation=reference).orienting.net
-    assert len(net.layers) == 3 and len(net.layers[0].message_gvps) == 3 and net.layers[0].dropout.p == 0.5
+    assert len(net.layers) == 3 and len(net.layers[0].messages.gvps) == 3 and net.layers[0].dropout.p == 0.5
 
 
 def test_presets_and_defaults_run():

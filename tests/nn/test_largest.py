@@ -4,7 +4,8 @@ import torch
 
 import dgl_orient
 from dgl_orient.graph import bipartite_knn_graph
-from dgl_orient.nn.largest import largest, neighbour_matrix
+from dgl_orient.nn.largest import Mapped, largest
+from dgl_orient.nn.projection import neighbour_matrix
 from tests.clouds import ball, generator
 
 
@@ -45,11 +46,36 @@ def test_equals_the_definition_in_values_and_gradients(name, parts, together, mo
         torch.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("with_sender", [False, True])
+@pytest.mark.parametrize("precision", ["highest", "medium"])
+def test_mapped_edges_equal_their_values(name, with_sender, precision, monkeypatch):
+    monkeypatch.setattr("dgl_orient.nn.largest._TOGETHER", 100)
+    monkeypatch.setattr("torch.get_float32_matmul_precision", lambda: precision)
+    graph = GRAPHS[name]()
+    dtype = torch.float64 if precision == "highest" else torch.float32
+    sender, vec, maps = (
+        torch.randn(shape, dtype=dtype, requires_grad=True, generator=generator(1))
+        for shape in ((graph.num_src_nodes(), 7), (graph.num_edges(), 3), (graph.num_dst_nodes(), 3, 7))
+    )
+    sender = sender if with_sender else None
+    values = (vec.unsqueeze(2) * maps[graph.edges()[1].long()]).sum(1)
+    fast, plain = largest(graph, sender, Mapped(vec, maps)), plain_largest(graph, sender, values)
+    torch.testing.assert_close(fast, plain)
+    leaves = [x for x in (sender, vec, maps) if x is not None]
+    weights = torch.randn(fast.shape, dtype=dtype, generator=generator())
+    for a, b in zip(*(torch.autograd.grad((x * weights).sum(), leaves) for x in (fast, plain))):
+        torch.testing.assert_close(a, b)
+
+
 def test_gradients_of_gradients():
     graph = dgl_orient.knn_graph(ball(6), 3)
     inputs = torch.randn(6, 2, dtype=torch.float64), torch.randn(18, 2, dtype=torch.float64)
     inputs = tuple(x.requires_grad_() for x in inputs)
     assert torch.autograd.gradgradcheck(lambda *x: largest(graph, *x).pow(3), inputs)
+    mapped = torch.randn(18, 3, dtype=torch.float64), torch.randn(6, 3, 2, dtype=torch.float64)
+    mapped = tuple(x.requires_grad_() for x in mapped)
+    assert torch.autograd.gradgradcheck(lambda *x: largest(graph, None, Mapped(*x)).pow(3), mapped)
 
 
 def test_the_first_of_equals_takes_the_gradient():

@@ -45,11 +45,11 @@ def plain_vgconv(conv, graph, feats, vecs, pos):
     for i in range(graph.num_dst_nodes()):
         near = graph.in_edges(i)[0].tolist()
         messages = []
-        for j, (edge_feat, edge_vec) in zip(near, plain_edges(pos[1][i], pos[0][near], conv.edges)):
+        for j, (edge_feat, edge_vec) in zip(near, plain_edges(pos[1][i], pos[0][near], conv.messages.edges)):
             nodes = {"receiver": (feats[1][i], vecs[1][i]), "sender": (feats[0][j], vecs[0][j])}
             feat = torch.cat([*(nodes[party][0] for party in conv.parties), edge_feat])
             vec = torch.cat([*(nodes[party][1] for party in conv.parties), edge_vec.unsqueeze(0)])
-            for gvp in conv.message_gvps:
+            for gvp in conv.messages.gvps:
                 feat, vec = gvp(feat, vec)
             messages.append((feat, vec))
         feat, vec = (torch.stack(part).mean(0) for part in zip(*messages))
@@ -114,7 +114,7 @@ def test_a_node_without_neighbours_receives_nothing():
     feat, vec = torch.randn(1, 5, dtype=torch.float64), torch.randn(1, 3, 3, dtype=torch.float64)
     for message_layers in (1, 2):
         conv = VGConv(5, 5, 3, 3, message_layers=message_layers).double()
-        torch.nn.init.ones_(conv.message_gvps[-1].scalar.bias)
+        torch.nn.init.ones_(conv.messages.gvps[-1].scalar.bias)
         found = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
         for a, b, c in zip(found, (feat, vec), conv.update(feat, vec)):
             torch.testing.assert_close(a, b + c)
