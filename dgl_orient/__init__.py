@@ -1,6 +1,6 @@
 """Networks on point clouds that are indifferent to pose, as layers for DGL."""
 
-from . import geometry, graph, hierarchy, models, nn, testing
+from . import data, geometry, graph, hierarchy, models, nn, testing
 from .graph import knn_graph, point_cloud
 from .nn import (
     EquivariantReadout,
@@ -20,6 +20,7 @@ __all__ = [
     "OrientedConv",
     "OrientedEdgeConv",
     "OrientedRSConv",
+    "data",
     "geometry",
     "graph",
     "hierarchy",

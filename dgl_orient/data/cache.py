@@ -8,8 +8,10 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from dgl import DGLError
@@ -22,6 +24,18 @@ except ImportError:  # Windows: two processes may both do the work, and the last
 __all__ = ["fingerprint", "is_current", "load_arrays", "locked", "save_arrays"]
 
 _ABOUT = "about"
+#: What reading a file raises that is not an archive of arrays, or a damaged one.
+_BROKEN = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def fingerprint(settings: object, sources: Iterable[Path] = ()) -> str:
@@ -46,7 +60,7 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with os.fdopen(descriptor, "wb") as file:
-            np.savez(file, **{_ABOUT: np.array(about)}, **arrays)
+            _write_archive(file, {_ABOUT: np.array(about)} | arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -62,6 +76,14 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
                 os.unlink(temporary)
 
 
+def _write_archive(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
+    """As :func:`numpy.savez`, which leaves its archive open if the disk is full."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """What :func:`save_arrays` wrote. Nothing in the file is ever executed."""
     with np.load(path, allow_pickle=False) as archive:
@@ -73,7 +95,7 @@ def is_current(path: Path, about: str) -> bool:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return str(archive[_ABOUT]) == about
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except _BROKEN:
         return False
 
 

@@ -1,0 +1,79 @@
+"""Feeding against training: seconds a batch of the loader alone, and of a training step on such a batch.
+
+32 clouds of 1,024 points, turned, scaled and jittered; loaded by this process, by one worker and by two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from dgl.transforms import Compose
+from torch import nn
+
+from dgl_orient.data.clouds import CloudDataset, Clouds
+from dgl_orient.data.loading import CloudLoader, cloud_loader
+from dgl_orient.data.transforms import Jitter, Rotate, Scale
+from dgl_orient.models import DGCNN, OrientedDGCNN
+
+from .report import compare
+
+BATCH, POINTS, BATCHES, CLASSES = 32, 1024, 8, 40
+WORKERS = (0, 1, 2)
+
+
+class RandomClouds(CloudDataset):
+    """As many clouds as an epoch of the measurement needs."""
+
+    def process(self) -> None:
+        rng = np.random.default_rng(self.seed)
+        number = BATCH * BATCHES
+        pos = rng.standard_normal((number * POINTS, 3), dtype=np.float32)
+        label = rng.integers(CLASSES, size=number)
+        self.clouds = Clouds(np.full(number, POINTS), {"pos": pos}, {"label": label})
+
+
+def run(full: bool, seed: int) -> list[dict]:
+    """A row for each network and number of workers: how many times a step outlasts the loading."""
+    torch.manual_seed(seed)
+    dataset = RandomClouds("random", seed=seed, transform=Compose([Rotate("so3"), Scale(), Jitter()]))
+    loaders = {
+        workers: cloud_loader(dataset, BATCH, shuffle=True, num_workers=workers, persistent_workers=True)
+        for workers in WORKERS
+    }
+    networks = {"OrientedDGCNN.light": OrientedDGCNN.light(CLASSES), "DGCNN.light": DGCNN.light(CLASSES)}
+    batch = next(iter(loaders[0]))
+    seconds = compare(
+        {f"{workers} workers": _epoch(loader) for workers, loader in loaders.items()}
+        | {name: _step(network, *batch) for name, network in networks.items()},
+        repeats=7 if full else 1,
+    )
+    rows = []
+    for name in networks:
+        for workers in WORKERS:
+            loading = seconds[f"{workers} workers"] / BATCHES
+            row = {"network": name, "workers": workers, "step s": round(seconds[name], 4)}
+            row |= {"loading s": round(loading, 4), "step / loading": round(seconds[name] / loading, 1)}
+            rows.append(row)
+            print(row, flush=True)
+    return rows
+
+
+def _epoch(loader: CloudLoader) -> Callable[[], None]:
+    def epoch() -> None:
+        for _ in loader:
+            pass
+
+    return epoch
+
+
+def _step(network: nn.Module, graph, label: torch.Tensor) -> Callable[[], None]:
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(network(graph), label).backward()
+        optimizer.step()
+
+    return step

@@ -1,0 +1,151 @@
+"""Transforms that choose among the points of clouds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from dgl import DGLError, DGLGraph
+from dgl.transforms import BaseTransform
+from torch import Tensor
+
+from .._checks import as_integer
+from ..graph import point_cloud
+from ..hierarchy import farthest_points
+
+__all__ = ["DropPoints", "Resample", "check_amount", "clouds_of"]
+
+
+class DropPoints(BaseTransform):
+    """Leave out a random part of every cloud's points, how many is drawn too; at least one stays.
+
+    Parameters
+    ----------
+    most : float
+        The largest share that may go, below 1.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.data.transforms import DropPoints
+    >>> 50 <= DropPoints(0.5)(dgl_orient.point_cloud(torch.rand(100, 3))).num_nodes() <= 100
+    True
+    """
+
+    def __init__(self, most: float = 0.5) -> None:
+        self.most = check_amount("most", most)
+        if self.most >= 1:
+            raise DGLError(f"Expected the share of points to drop to be below 1, got {most!r}.")
+
+    def __call__(self, graph: DGLGraph) -> DGLGraph:
+        sizes = clouds_of(graph)
+        shares = self.most * torch.rand(len(sizes), dtype=torch.float64)
+        counts = sizes - (sizes * shares).long()
+        return _with_rows(graph, [torch.randperm(n)[:m].sort()[0] for n, m in _pairs(sizes, counts)])
+
+    def __repr__(self) -> str:
+        return f"DropPoints({self.most:.4g})"
+
+
+class Resample(BaseTransform):
+    """Give every cloud the same number of points.
+
+    Parameters
+    ----------
+    num_points : int
+        How many.
+    method : str
+        ``"random"``; ``"first"``, those that come first; or ``"farthest"``, one after the other the one
+        farthest from those before, begun at the one farthest from the centroid.
+    replace : bool
+        For ``"random"``: whether to draw each without regard to those drawn before. Otherwise no point is
+        taken twice, unless the cloud has too few: then each is taken before any is taken again.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.data.transforms import Resample
+    >>> cloud = dgl_orient.point_cloud(torch.tensor([[0.0, 0, 0], [1, 0, 0], [5, 0, 0]]))
+    >>> Resample(2, "farthest")(cloud).ndata["pos"][:, 0]
+    tensor([5., 0.])
+    """
+
+    def __init__(self, num_points: int, method: str = "random", replace: bool = False) -> None:
+        self.num_points = as_integer(num_points)
+        if self.num_points is None or self.num_points < 1:
+            raise DGLError(f"Expected num_points to be an integer of at least 1, got {num_points!r}.")
+        if method not in ("random", "first", "farthest") or (replace and method != "random"):
+            raise DGLError(
+                f"Expected the method 'random', 'first' or 'farthest', and replace with 'random' alone, got "
+                f"{method!r} and replace={replace!r}."
+            )
+        self.method, self.replace = method, replace
+
+    def __call__(self, graph: DGLGraph) -> DGLGraph:
+        sizes = clouds_of(graph)
+        if (sizes == 0).any():
+            raise DGLError(f"Cannot take {self.num_points} points of a cloud that has none.")
+        wanted = torch.full_like(sizes, self.num_points)
+        if self.method == "farthest":
+            counts = torch.minimum(wanted, sizes)
+            rows = farthest_points(graph.ndata["pos"], counts, sizes).cpu()
+            starts = (sizes.cumsum(0) - sizes).tolist()
+            orders = [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
+        elif self.replace:
+            orders = [torch.randint(n, (m,)) for n, m in _pairs(sizes, wanted)]
+        elif self.method == "first":
+            orders = [torch.arange(min(n, m)) for n, m in _pairs(sizes, wanted)]
+        else:
+            rounds = -(-wanted // sizes)
+            orders = [torch.cat([torch.randperm(n) for _ in range(m)]) for n, m in _pairs(sizes, rounds)]
+        return _with_rows(graph, [_repeated(order, self.num_points) for order in orders])
+
+    def __repr__(self) -> str:
+        return f"Resample({self.num_points}, {self.method!r}{', replace=True' if self.replace else ''})"
+
+
+def clouds_of(graph: DGLGraph) -> Tensor:
+    """The sizes of a graph's clouds on the CPU, after a look at the points."""
+    if not isinstance(graph, DGLGraph) or not graph.is_homogeneous or "pos" not in graph.ndata:
+        raise DGLError("Expected a DGLGraph whose ndata['pos'] holds the points: see dgl_orient.point_cloud.")
+    pos = graph.ndata["pos"]
+    if pos.ndim != 2 or pos.shape[1] != 3 or pos.dtype not in (torch.float32, torch.float64):
+        raise DGLError(f"Expected float32 or float64 points (n, 3), got {pos.dtype} {tuple(pos.shape)}.")
+    return graph.batch_num_nodes().cpu()
+
+
+def check_amount(name: str, value: float) -> float:
+    """The number, if it is one and not negative."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise DGLError(f"Expected {name} to be a number of at least 0, got {value!r}.")
+    return number
+
+
+def _with_rows(graph: DGLGraph, orders: Sequence[Tensor]) -> DGLGraph:
+    """The clouds with other points: for each cloud its points' numbers within it."""
+    if graph.num_edges():
+        raise DGLError(
+            "Expected clouds without edges, got a graph with some; choose points before joining them."
+        )
+    sizes = graph.batch_num_nodes().cpu()
+    starts = (sizes.cumsum(0) - sizes).tolist()
+    rows = [order + start for order, start in zip(orders, starts)] or [torch.empty(0, dtype=torch.int64)]
+    rows = torch.cat(rows).to(graph.device)
+    other = point_cloud(graph.ndata["pos"][rows], [len(order) for order in orders])
+    for name, values in graph.ndata.items():
+        other.ndata[name] = values[rows]
+    return other
+
+
+def _repeated(order: Tensor, number: int) -> Tensor:
+    """The first numbers of the order, from the start again where it ends."""
+    return order[:number] if len(order) >= number else order.repeat(-(-number // len(order)))[:number]
+
+
+def _pairs(*counts: Tensor) -> list[tuple[int, ...]]:
+    return list(zip(*(count.tolist() for count in counts)))

@@ -1,0 +1,331 @@
+"""ShapeNet-Part: shapes of 16 categories whose points are labelled with 50 parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+from dgl import DGLError, DGLGraph
+from tqdm import tqdm
+
+from .._checks import as_integer
+from .clouds import CloudDataset, Clouds
+from .draws import Draws
+from .splits import check_classes, check_labels, check_split
+from .tables import check_files, check_num_points, find_layout, read_hdf5, read_lines, read_table, read_text
+
+__all__ = ["ShapeNetPart"]
+
+#: The categories in the order of their labels: name, synset (the folder's name), number of parts.
+_CATEGORIES = (
+    ("Airplane", "02691156", 4),
+    ("Bag", "02773838", 2),
+    ("Cap", "02954340", 2),
+    ("Car", "02958343", 4),
+    ("Chair", "03001627", 4),
+    ("Earphone", "03261776", 3),
+    ("Guitar", "03467517", 3),
+    ("Knife", "03624134", 2),
+    ("Lamp", "03636649", 4),
+    ("Laptop", "03642806", 2),
+    ("Motorbike", "03790512", 6),
+    ("Mug", "03797390", 2),
+    ("Pistol", "03948459", 3),
+    ("Rocket", "04099429", 3),
+    ("Skateboard", "04225987", 3),
+    ("Table", "04379243", 3),
+)
+_NAMES, _SYNSETS, _NUM_PARTS = zip(*_CATEGORIES)
+#: The first part of each category, and after the last one the number of all parts.
+_STARTS = tuple(accumulate(_NUM_PARTS, initial=0))
+
+
+class ShapeNetPart(CloudDataset):
+    """ShapeNet-Part, from `A Scalable Active Framework for Region Annotation in 3D Shape Collections
+    <https://dl.acm.org/doi/10.1145/2980179.2980238>`__: 16,881 shapes of 16 categories, upright along y.
+
+    It reads the three downloads in circulation, whichever the folder is or holds (the first, if several):
+
+    - ``shapenetcore_partanno_segmentation_benchmark_v0_normal``: a text file for each shape, rows
+      ``x y z nx ny nz part``;
+    - ``shapenetcore_partanno_segmentation_benchmark_v0``: ``points/*.pts`` and ``points_label/*.seg``, where
+      a category's parts are numbered from 1;
+    - ``hdf5_data``: HDF5 files of 2,048 points each.
+
+    Items are ``(graph, category)``; ``graph.ndata["part"]`` holds the parts by their numbers among all 50.
+
+    The official lists name a few shapes twice. Here a shape of the test list is in no other split, and one
+    of the validation list not in the training split, even if they list it under another category;
+    ``verbose=True`` prints how many there are. The HDF5 files do not name their shapes, so there nothing can
+    be left out.
+
+    What is read is kept in one file for training and validation and one for the test shapes, so that only
+    the first use takes long. The file is written anew if one of the source files changes.
+
+    Parameters
+    ----------
+    raw_dir : str or Path
+        The folder of the download, or the one that holds it.
+    split : str
+        ``"train"``, ``"val"``, ``"test"``, or ``"trainval"`` for both the first.
+    num_points : int, optional
+        How many points a cloud has; None for all in the file. Of a larger cloud these many are drawn. Those
+        of a smaller one are repeated, each as often as any other or once more.
+    normals : bool
+        Whether to read the normals, into ``ndata["normal"]``. Only the first of the downloads has them.
+    sample_seed : int
+        Which points are drawn.
+    save_dir : str or Path, optional
+        Where to keep what was read. Default: raw_dir
+    transform : callable, optional
+        From graph to graph, applied at every access.
+    seed : int
+        Of what the transform draws.
+    force_reload : bool
+        Read the source files even if they were read before.
+    verbose : bool
+        Whether to print progress information.
+
+    Attributes
+    ----------
+    num_classes, num_parts : int
+        16 categories, 50 parts.
+    class_names : list of str
+        The categories' names, in the order of the labels.
+    class_parts : list of tuple of int
+        The parts of each category.
+    gravity : str
+        The axis along which shapes stand upright.
+
+    Examples
+    --------
+    >>> from dgl_orient.data.shapenetpart import ShapeNetPart
+    >>> ShapeNetPart.class_names[4], ShapeNetPart.class_parts[4]
+    ('Chair', (12, 13, 14, 15))
+    >>> test = ShapeNetPart("data", split="test")  # doctest: +SKIP
+    >>> graph, category = test[0]  # doctest: +SKIP
+    """
+
+    gravity = "y"
+    num_classes = len(_NAMES)
+    num_parts = _STARTS[-1]
+    class_names = list(_NAMES)
+    class_parts = [tuple(range(start, stop)) for start, stop in zip(_STARTS, _STARTS[1:])]
+
+    def __init__(
+        self,
+        raw_dir: str | Path,
+        split: str = "train",
+        num_points: int | None = 2048,
+        normals: bool = False,
+        sample_seed: int = 0,
+        save_dir: str | Path | None = None,
+        transform: Callable[[DGLGraph], DGLGraph] | None = None,
+        seed: int = 0,
+        force_reload: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.split = check_split(split, ("train", "val", "trainval", "test"))
+        self.num_points, self.normals = check_num_points(num_points), bool(normals)
+        self.sample_seed = as_integer(sample_seed)
+        if self.sample_seed is None:
+            raise DGLError(f"Expected sample_seed to be an integer, got {sample_seed!r}.")
+        layout, root = find_layout(raw_dir, "ShapeNet-Part", (_TextWithNormals, _PointsAndLabels, _Hdf5))
+        if normals and not layout.has_normals:
+            raise DGLError(
+                f"{root} has no normals; leave out normals=True or use the download "
+                f"{_TextWithNormals.folders[0]}."
+            )
+        self._layout = layout(root, ["test"] if split == "test" else ["train", "val"], verbose)
+        super().__init__(
+            "shapenetpart",
+            raw_dir=raw_dir,
+            save_dir=raw_dir if save_dir is None else save_dir,
+            hash_key=(layout.__name__, split == "test", self.num_points, self.normals, self.sample_seed),
+            sources=self._layout.sources,
+            transform=transform,
+            seed=seed,
+            force_reload=force_reload,
+            verbose=verbose,
+        )
+        if split in ("train", "val"):
+            self.rows = np.flatnonzero(self.clouds.cloud["val"] == (split == "val"))
+
+    def process(self) -> None:
+        clouds, labels, val = [], [], []
+        shapes = self._layout.read(self.normals)
+        for cloud in tqdm(shapes, "Reading ShapeNet-Part", self._layout.total, unit=" shapes", delay=2):
+            draws = Draws("sample", self.sample_seed, len(clouds))
+            rows = _drawn(len(cloud.node["pos"]), self.num_points, draws)
+            clouds.append({name: array[rows] for name, array in cloud.node.items()})
+            labels.append(cloud.label)
+            val.append(cloud.is_val)
+        self.clouds = Clouds.joined(clouds, label=np.array(labels, np.int64), val=np.array(val))
+
+
+def _drawn(size: int, num_points: int | None, draws: Draws) -> np.ndarray:
+    """Which rows of a cloud to take: each as often as any other, or once more."""
+    if num_points is None or num_points == size:
+        return np.arange(size)
+    rounds = -(-num_points // size)
+    return np.argsort(draws.unit(rounds, size), axis=1, kind="stable").reshape(-1)[:num_points]
+
+
+class _Cloud(NamedTuple):
+    node: dict[str, np.ndarray]
+    label: int
+    is_val: bool
+
+
+def _parts(path: Path, label: int, parts: np.ndarray, first: int) -> np.ndarray:
+    """Parts as numbers among all 50, if they are of the category; the file's numbers begin with ``first``."""
+    numbers = parts.astype(np.int64)
+    given = numbers - first + _STARTS[label]
+    if (numbers != parts).any() or given.min() < _STARTS[label] or given.max() >= _STARTS[label + 1]:
+        raise DGLError(
+            f"{path} has parts from {parts.min():g} to {parts.max():g}, but those of the category "
+            f"{_NAMES[label]} are the integers from {first} to {first + _NUM_PARTS[label] - 1}; unpack the "
+            f"download again."
+        )
+    return given.astype(np.uint8)
+
+
+class _ListedShapes:
+    """A folder for each category with a file for each shape, and lists of the shapes."""
+
+    def __init__(self, root: Path, splits: list[str], verbose: bool) -> None:
+        self.root = root
+        lists = {split: self._listing(split) for split in ("test", "val", "train")}
+        shapes = {split: _listed(path) for split, path in lists.items()}
+        taken, overlap = set(), 0
+        for split, listed in shapes.items():
+            free = [shape for shape in listed if shape[1] not in taken]
+            overlap += len(listed) - len(free)
+            taken.update(name for _, name in free)
+            shapes[split] = free
+        if verbose and overlap:
+            print(
+                f"Left out {overlap} of the shapes in {lists['train'].parent}: lists of splits overlap, test "
+                f"goes before val and val before train."
+            )
+        self.shapes = [(*shape, split == "val") for split in splits for shape in shapes[split]]
+        self.total = len(self.shapes)
+        self.sources = list(lists.values())
+        check_classes(np.array([shape[0] for shape in self.shapes], np.int64), _NAMES, lists[splits[0]])
+        for split in splits:
+            files = [path for shape in shapes[split] for path in self.files(*shape)]
+            check_files(files, lists[split])
+            self.sources += files
+
+    def read(self, normals: bool) -> Iterator[_Cloud]:
+        for label, name, is_val in self.shapes:
+            yield _Cloud(self.points(label, name, normals), label, is_val)
+
+    def files(self, label: int, name: str) -> list[Path]:
+        """The files of one shape."""
+        raise NotImplementedError
+
+    def points(self, label: int, name: str, normals: bool) -> dict[str, np.ndarray]:
+        """What they hold."""
+        raise NotImplementedError
+
+    def _listing(self, split: str) -> Path:
+        return self.root / "train_test_split" / f"shuffled_{split}_file_list.json"
+
+
+def _listed(path: Path) -> list[tuple[int, str]]:
+    """Category and name of each shape in a list of ``"shape_data/<synset>/<name>"``, none twice."""
+    try:
+        entries = json.loads(read_text(path))
+        pairs = [PurePosixPath(entry).parts[-2:] for entry in entries]
+        return list(dict.fromkeys((_SYNSETS.index(synset), name) for synset, name in pairs))
+    except (ValueError, TypeError) as error:
+        raise DGLError(
+            f"{path} is not a list of shapes of ShapeNet-Part, such as 'shape_data/02691156/1021a0914a72'; "
+            f"unpack the download again."
+        ) from error
+
+
+class _TextWithNormals(_ListedShapes):
+    folders = ("shapenetcore_partanno_segmentation_benchmark_v0_normal",)
+    marks = ("train_test_split/shuffled_train_file_list.json", "0*/*.txt")
+    has_normals = True
+
+    def files(self, label: int, name: str) -> list[Path]:
+        return [self.root / _SYNSETS[label] / f"{name}.txt"]
+
+    def points(self, label: int, name: str, normals: bool) -> dict[str, np.ndarray]:
+        (path,) = self.files(label, name)
+        table = read_table(path, columns=[7])
+        node = {"pos": table[:, :3], "part": _parts(path, label, table[:, 6], _STARTS[label])}
+        return node | ({"normal": table[:, 3:6]} if normals else {})
+
+
+class _PointsAndLabels(_ListedShapes):
+    folders = ("shapenetcore_partanno_segmentation_benchmark_v0",)
+    marks = ("train_test_split/shuffled_train_file_list.json", "0*/points/*.pts")
+    has_normals = False
+
+    def files(self, label: int, name: str) -> list[Path]:
+        folder = self.root / _SYNSETS[label]
+        return [folder / "points" / f"{name}.pts", folder / "points_label" / f"{name}.seg"]
+
+    def points(self, label: int, name: str, normals: bool) -> dict[str, np.ndarray]:
+        points, labels = self.files(label, name)
+        pos, part = read_table(points, columns=[3]), read_table(labels, columns=[1])
+        if len(pos) != len(part):
+            raise DGLError(
+                f"{labels} has {len(part)} labels for the {len(pos)} points of {points}; unpack the download "
+                f"again."
+            )
+        return {"pos": pos, "part": _parts(labels, label, part[:, 0], 1)}
+
+
+class _Hdf5:
+    """Files of many shapes each, and a list of the files for each split."""
+
+    folders = ("hdf5_data", "shapenet_part_seg_hdf5_data")
+    marks = ("train_hdf5_file_list.txt",)
+    has_normals = False
+    total = None
+
+    def __init__(self, root: Path, splits: list[str], verbose: bool) -> None:
+        lists = {split: root / f"{split}_hdf5_file_list.txt" for split in splits}
+        self.files = {
+            split: [root / PurePosixPath(line).name for line in read_lines(path)]
+            for split, path in lists.items()
+        }
+        self.listing = lists[splits[0]]
+        for split, path in lists.items():
+            check_files(self.files[split], path)
+        self.sources = [*lists.values(), *(path for files in self.files.values() for path in files)]
+
+    def read(self, normals: bool) -> Iterator[_Cloud]:
+        seen = [np.zeros(0, np.int64)]
+        for split, files in self.files.items():
+            for path in files:
+                pos, parts, labels = _shapes_of_file(path)
+                seen.append(labels)
+                for label, points, part in zip(labels.tolist(), pos, parts):
+                    part = _parts(path, label, part, _STARTS[label])
+                    yield _Cloud({"pos": points, "part": part}, label, split == "val")
+        check_classes(np.concatenate(seen), _NAMES, self.listing)
+
+
+def _shapes_of_file(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points ``(B, N, 3)``, their parts ``(B, N)`` and the shapes' categories ``(B,)``."""
+    arrays = read_hdf5(path, {"data": 3, "pid": 2, "label": 2})
+    pos, parts, labels = arrays["data"], arrays["pid"], arrays["label"]
+    wrong = pos.shape != (*parts.shape, 3) or labels.shape[1] != 1
+    if wrong or labels.dtype.kind == "f" or parts.shape[1] == 0:
+        raise DGLError(
+            f"{path} has points, parts and labels of shape {pos.shape}, {parts.shape} and {labels.shape}, "
+            f"expected (B, N, 3), (B, N) and integers (B, 1); unpack the download again."
+        )
+    labels = labels[:, 0].astype(np.int64)
+    check_labels(labels, _NAMES, path)
+    return pos, parts, labels

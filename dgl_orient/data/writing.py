@@ -1,0 +1,139 @@
+"""Clouds written to files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from dgl import DGLError
+
+__all__ = ["write_cloud"]
+
+_PLY_TYPES = {
+    "i1": "char",
+    "u1": "uchar",
+    "i2": "short",
+    "u2": "ushort",
+    "i4": "int",
+    "u4": "uint",
+    "f4": "float",
+    "f8": "double",
+}
+
+
+def write_cloud(
+    path: str | Path, pos: np.ndarray, normal: np.ndarray | None = None, **per_point: np.ndarray
+) -> None:
+    """Write a cloud to a .ply or .npz file, which is there whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; one that is there already is replaced.
+    pos : array or Tensor
+        Coordinates, ``(n, 3)``.
+    normal : array or Tensor, optional
+        Normals, ``(n, 3)``.
+    per_point : array or Tensor
+        Whatever else is known of the points: numbers ``(n,)`` such as labels, or vectors ``(n, k)``, which a
+        .ply file holds as properties ``name_0``, ``name_1``, …
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from dgl_orient.data.files import read_cloud, write_cloud
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_cloud(f"{folder}/two.ply", np.eye(3)[:2], part=np.array([4, 7]))
+    ...     read_cloud(f"{folder}/two.ply")["part"]
+    array([4, 7])
+    """
+    path = Path(path)
+    named = {"pos": pos} | ({} if normal is None else {"normal": normal}) | per_point
+    arrays = {name: _as_array(path, name, values) for name, values in named.items()}
+    rows = arrays["pos"].shape[:1]
+    for name, array in arrays.items():
+        shape = (*rows, 3) if name in ("pos", "normal") else (*rows, *array.shape[1:])
+        if array.shape != shape or rows in [(), (0,)]:
+            raise DGLError(
+                f"Expected {name} with a row for each of the points in pos (n, 3), n > 0, to write {path}, "
+                f"got {array.shape}."
+            )
+        if name in ("pos", "normal") and not np.isfinite(array).all():
+            raise DGLError(f"Expected finite numbers in {name} for {path}, but some are NaN or infinite.")
+    if path.suffix.lower() == ".npz":
+        _write_whole(path, lambda file: np.savez_compressed(file, **arrays))
+    elif path.suffix.lower() == ".ply":
+        table = _ply_table(path, arrays)
+        _write_whole(path, lambda file: file.write(_ply_header(table) + table.tobytes()))
+    else:
+        raise DGLError(f"Cannot write {path}: expected a name that ends in .ply or .npz.")
+
+
+def _as_array(path: Path, name: str, values) -> np.ndarray:
+    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or name == "file":
+        raise DGLError(f"Expected a name of letters, digits and _ for a property in {path}, got {name!r}.")
+    if array.dtype.kind not in "fiub":
+        raise DGLError(f"Expected numbers in {name} for {path}, got {array.dtype}.")
+    return array
+
+
+def _ply_table(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """One record a point, a field for every property."""
+    columns: dict[str, np.ndarray] = {}
+    axes = {"pos": ("x", "y", "z"), "normal": ("nx", "ny", "nz")}
+    for name, array in arrays.items():
+        names = axes.get(name) or [f"{name}_{number}" for number in range(array.shape[-1])]
+        new = dict(zip(names, array.T)) if array.ndim == 2 else {name: array}
+        # Read again, a property of such a name would be a part of a vector.
+        if array.ndim > 2 or re.search(r"_\d+$", name) or columns.keys() & new.keys():
+            raise DGLError(
+                f"Cannot write {name} {array.shape} to {path}: expected shape (n,) or (n, k), and a name "
+                f"that is neither a coordinate's nor ends in a number; rename it or write an .npz file."
+            )
+        columns |= new
+    columns = {name: _ply_column(path, name, column) for name, column in columns.items()}
+    table = np.empty(len(arrays["pos"]), [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def _ply_column(path: Path, name: str, column: np.ndarray) -> np.ndarray:
+    """The column in one of the format's types."""
+    kind = {"b": "u1", "f": "f8" if column.dtype.itemsize > 4 else "f4"}.get(column.dtype.kind)
+    kind = kind or (column.dtype.str[1:] if column.dtype.itemsize <= 4 else "i4")
+    converted = column.astype(f"<{kind}")
+    if column.dtype.kind in "iu" and not np.array_equal(converted, column):
+        raise DGLError(f"Cannot write {name} to {path}: integers in .ply files have at most 32 bits.")
+    return converted
+
+
+def _ply_header(table: np.ndarray) -> bytes:
+    lines = ["ply", "format binary_little_endian 1.0", f"element vertex {len(table)}"]
+    lines += [f"property {_PLY_TYPES[table.dtype[name].str[1:]]} {name}" for name in table.dtype.names]
+    return "\n".join([*lines, "end_header", ""]).encode()
+
+
+def _write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a file aside and move it into place, so that nobody ever meets a part of it."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        with open(part, "xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise DGLError(f"Cannot write {path}: {reason}; name a folder with space to write in.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()

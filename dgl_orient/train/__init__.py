@@ -1,0 +1,1 @@
+"""Training and its measurements."""
