@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dgl_orient import OrientedEdgeConv, OrientedRSConv
-from dgl_orient.geometry import norm, to_local
+from dgl_orient.geometry import to_local
 from dgl_orient.nn import VGConv
 from dgl_orient.nn.edges import edge_geometry
 from dgl_orient.nn.neighbourhoods import Edges
@@ -64,11 +64,16 @@ def _rsconv(self, graph, feat, pos, orient):
     places = _pair(pos, graph)
     vec = places[0][src] - places[1][dst]
     seen = vec if orient is None else _local(graph, pos, orient)
-    relation = torch.cat([norm(vec, keepdim=True), seen], 1)
+    relation = torch.cat([_norm(vec, -1).unsqueeze(1), seen], 1)
     weight = self.mapping(torch.relu(self.relation_norm(self.relation(relation))))
     message = _largest(graph, weight * _pair(feat, graph)[0][src])
     message = self.activation(self.message_norm(message))
     return self.activation(self.raising_norm(self.raising(message)))
+
+
+def _norm(vec: Tensor, dim: int) -> Tensor:
+    """The norm as one writes it where its gradient shall be finite."""
+    return vec.square().sum(dim).clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
 
 
 class _Edges(Edges):
@@ -90,7 +95,7 @@ class _Edges(Edges):
 def _gvp(self, feat, vec):
     """A GVP as its authors lay vectors out, ``(E, C, 3)``."""
     hidden = self.hidden(vec.transpose(-1, -2))  # (E, 3, C)
-    feat = self.scalar(torch.cat([feat, norm(hidden, dim=-2)], -1))
+    feat = self.scalar(torch.cat([feat, _norm(hidden, -2)], -1))
     vec = self.vector(hidden)
     if self.activation is not None:
         feat = self.activation(feat)

@@ -3,6 +3,8 @@
 import functools
 import re
 
+import pytest
+
 import dgl_orient
 from tests.readme import README, python_blocks
 
@@ -22,8 +24,9 @@ def test_quick_start_is_about_ten_lines_and_equivariant():
     assert (seen - values["seen"]).abs().quantile(0.99) < 1e-4
 
 
-def test_other_examples_run():
-    blocks = python_blocks("What is in it")
+@pytest.mark.parametrize("heading", ["What is in it", "Data"])
+def test_other_examples_run(heading):
+    blocks = python_blocks(heading)
     assert blocks
     for block in blocks:
         exec(block, {})

@@ -1,5 +1,7 @@
 """Data sets, readers of files, and transforms."""
 
+from dgl.transforms import Compose
+
 from .charged import ChargedParticles
 from .charged_files import ChargedParticleFiles
 from .clouds import CloudDataset, Clouds
@@ -20,6 +22,7 @@ __all__ = [
     "CloudDataset",
     "CloudLoader",
     "Clouds",
+    "Compose",
     "DropPoints",
     "FolderDataset",
     "Jitter",

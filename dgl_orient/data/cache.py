@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import uuid
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -58,8 +58,8 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-        with os.fdopen(descriptor, "wb") as file:
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+        with open(temporary, "xb") as file:
             _write_archive(file, {_ABOUT: np.array(about)} | arrays)
             file.flush()
             os.fsync(file.fileno())

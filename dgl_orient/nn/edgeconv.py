@@ -147,33 +147,47 @@ class OrientedEdgeConv(nn.Module):
             Features ``(N_dst, out_feats)``.
         """
         connected = check_neighbours(graph, self.allow_zero_in_degree)
-        sender, receiver = self._node_terms(graph, feat)
-        seen = self._seen(graph, pos, orient)
+        on_nodes = not self.layers and _is_monotone(self.activation)
+        sign = self._sign() if on_nodes else None
+        sender, receiver = self._node_terms(graph, feat, sign)
+        seen = self._seen(graph, pos, orient, sign)
         if sender is None and seen is None:
             raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
         if graph.num_edges() == 0:
             nothing = next(self.parameters()).sum() * 0  # a result of the parameters, as any other
             return nothing.expand(graph.num_dst_nodes(), self.out_feats)
-        on_nodes = not self.layers and _is_monotone(self.activation)
         if on_nodes:
             # Autocast may round the products of features, but not the sums of squares made of them.
             with torch.autocast(graph.device.type, enabled=False):
-                result = self._max_on_nodes(graph, sender, receiver, seen)
+                result = self._max_on_nodes(graph, sender, receiver, seen, sign)
         else:
             result = self._max_on_edges(graph, sender, receiver, seen)
         return result if connected is None else torch.where(connected, result, 0.0)
 
-    def _node_terms(self, graph: DGLGraph, feat) -> tuple[Tensor | None, Tensor | None]:
+    def _sign(self) -> Tensor | None:
+        """Where batch norm turns the order round, and the largest is what the smallest was: -1, ``(C, 1)``.
+
+        The maps' rows are multiplied by it, so that a maximum serves in any case.
+        """
+        if not self.norms or self.norms[0].weight is None:
+            return None
+        weight = self.norms[0].weight.detach()
+        return torch.where(weight < 0, -1.0, 1.0).to(weight.dtype).unsqueeze(1)
+
+    def _node_terms(self, graph: DGLGraph, feat, sign: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
         """What the sender and what the receiver contribute to a message, ``(N, C)``."""
         if self.in_feats == 0:
             return None, self.bias
         src, dst = checked_pair("feat", feat, graph, (self.in_feats,))
         if not torch.is_autocast_enabled(src.device.type):
             check_types(self, src, dst)
-        sender, receiver = self.theta(src), linear(dst, self.phi.weight - self.theta.weight, self.bias)
+        theta, phi = self.theta.weight, self.phi.weight
+        if sign is not None:  # then there is no bias
+            theta, phi = theta * sign, phi * sign
+        sender, receiver = linear(src, theta), linear(dst, phi - theta, self.bias)
         return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
 
-    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None) -> Mapped | None:
+    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None, sign: Tensor | None) -> Mapped | None:
         r"""The oriented term :math:`\Psi [O_i^\top (x_j - x_i)]_F` of every edge, from Eq. 9's invariant.
 
         It is a map of :math:`x_j - x_i` by a matrix of i, which takes the place of 3F coordinates an edge.
@@ -186,24 +200,23 @@ class OrientedEdgeConv(nn.Module):
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(src.device.type, enabled=False):
             axes = orient.transpose(1, 2).flatten(2)  # (N_dst, 3, 3F)
-            return Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, self.psi.weight.T))
+            psi = self.psi.weight if sign is None else self.psi.weight * sign
+            return Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, psi.T))
 
-    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, seen: Mapped | None) -> Tensor:
+    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, seen: Mapped | None, sign) -> Tensor:
         """The maximum taken before all that is monotone."""
-        scale = shift = None
-        if self.norms:
-            norm = self.norms[0]
-            moments = message_moments(graph, sender, receiver, seen) if uses_batch_statistics(norm) else None
-            scale, shift = affine(norm, moments)
-            # Where the scale is negative the maximum is that of the negative.
-            sign = torch.where(scale < 0, -1.0, 1.0).to(scale.dtype)
-            sender = None if sender is None else sender * sign
-            receiver = None if receiver is None else receiver * sign
-            seen = None if seen is None else Mapped(seen.vec, seen.maps * sign)
         best = largest(graph, sender, seen)
         if receiver is not None:
             best = best + receiver
-        return self.activation(best if scale is None else best * (scale * sign) + shift)
+        if not self.norms:
+            return self.activation(best)
+        norm, moments = self.norms[0], None
+        if uses_batch_statistics(norm):
+            moments = message_moments(graph, sender, receiver, seen)
+            if sign is not None:
+                moments = moments._replace(mean=moments.mean * sign.squeeze(1))
+        scale, shift = affine(norm, moments)
+        return self.activation(best * (scale if sign is None else scale * sign.squeeze(1)) + shift)
 
     def _max_on_edges(self, graph: DGLGraph, sender, receiver, seen: Mapped | None) -> Tensor:
         """The maximum of messages that were computed."""
