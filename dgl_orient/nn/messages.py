@@ -99,9 +99,9 @@ class Messages(nn.Module):
         first, *inner = self.gvps
         last = inner.pop() if inner and inner[-1].is_linear else None
         axes = edge_vec.T.contiguous().unsqueeze(2)  # (3, E, 1)
-        hidden = axes * first.hidden.weight[:, -1].contiguous()  # (3, E, hidden_vectors)
-        if self.node_vectors:
-            hidden = hidden + mapped[-1]
+        weight = first.hidden.weight[:, -1].contiguous()
+        # (3, E, hidden_vectors)
+        hidden = torch.addcmul(mapped[-1], axes, weight) if self.node_vectors else axes * weight
         before = self._before_activation([edge_feat, norm(hidden, dim=0)], *mapped)
         feat, vec = first.activated(before, hidden)
         for gvp in inner:

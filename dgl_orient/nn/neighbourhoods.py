@@ -73,7 +73,8 @@ class _RegularEdges(Edges):
         self.sources = neighbours.flatten()
 
     def mean(self, values: Tensor) -> Tensor:
-        return values.unflatten(-2, (-1, self.k)).mean(-2)
+        # Not the tensor's mean, whose gradient is divided on every edge.
+        return values.unflatten(-2, (-1, self.k)).sum(-2) / self.k
 
     def of_receivers(self, values: Tensor) -> Tensor:
         return values.unsqueeze(-2).expand(*values.shape[:-1], self.k, -1).flatten(-3, -2)
@@ -87,10 +88,28 @@ class _RegularEdges(Edges):
     def sums(self, sender: Tensor | None, receiver: Tensor | None) -> Tensor:
         if sender is None:
             return self.of_receivers(receiver)
-        result = sender.index_select(-2, self.sources)
-        if receiver is not None:
-            result.unflatten(-2, (-1, self.k)).add_(receiver.unsqueeze(-2))
-        return result
+        values = _Rows.apply(sender, self.sources)
+        if receiver is None:
+            return values
+        return (values.unflatten(-2, (-1, self.k)) + receiver.unsqueeze(-2)).flatten(-3, -2)
+
+
+class _Rows(torch.autograd.Function):
+    """Rows of each matrix. PyTorch's own gradient of it is slow where there is more than one matrix."""
+
+    @staticmethod
+    def forward(ctx, values: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        ctx.num_rows = values.shape[-2]
+        return values.index_select(-2, rows)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        zeros = gradient.new_zeros(ctx.num_rows, gradient.shape[-1])
+        matrices = gradient.reshape(-1, *gradient.shape[-2:])
+        totals = torch.stack([zeros.index_add(0, rows, matrix) for matrix in matrices])
+        return totals.view(*gradient.shape[:-2], *totals.shape[-2:]), None
 
 
 def over_neighbourhoods(
