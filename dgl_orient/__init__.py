@@ -1,16 +1,22 @@
 """Networks on point clouds that are indifferent to pose, as layers for DGL."""
 
-from . import data, geometry, graph, hierarchy, models, nn, testing
-from .graph import knn_graph, point_cloud
-from .nn import (
-    EquivariantReadout,
-    GlobalOrientation,
-    InvariantReadout,
-    OrientationNet,
-    OrientedConv,
-    OrientedEdgeConv,
-    OrientedRSConv,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import data, geometry, graph, hierarchy, models, nn, testing, train
+    from .graph import knn_graph, point_cloud
+    from .nn import (
+        EquivariantReadout,
+        GlobalOrientation,
+        InvariantReadout,
+        OrientationNet,
+        OrientedConv,
+        OrientedEdgeConv,
+        OrientedRSConv,
+    )
 
 __all__ = [
     "EquivariantReadout",
@@ -29,4 +35,25 @@ __all__ = [
     "nn",
     "point_cloud",
     "testing",
+    "train",
 ]
+
+_FUNCTIONS = ("knn_graph", "point_cloud")
+
+
+def __getattr__(name: str):
+    # Imported when first asked for: the command line answers --help without waiting for torch.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _FUNCTIONS:
+        value = getattr(import_module(".graph", __name__), name)
+    elif name[0].isupper():
+        value = getattr(import_module(".nn", __name__), name)
+    else:
+        value = import_module(f".{name}", __name__)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -66,8 +66,8 @@ def _chair(draws: Draws) -> Object:
 def _armchair(draws: Draws) -> Object:
     depth, width, height = _seat_size(draws)
     chair = _seat_with_back(draws, depth, width, height)
-    rise, thickness = draws.between(0.25, 0.6), draws.between(0.1, 0.2)
-    length = depth * draws.between(0.6, 0.9)
+    rise, thickness = draws.between(0.35, 0.7), draws.between(0.14, 0.24)
+    length = depth * draws.between(0.7, 0.95)
     front = (length - depth) / 2
     support_length = draws.one_of(length * 0.9, thickness * 0.8)
     for side in draws.one_of((-1,), (-1, 1)):
@@ -138,8 +138,8 @@ def _pitcher(draws: Draws) -> Object:
     base, belly, rim = _wall_line(draws)
     radius, low = _way(belly, rim, draws.between(0.0, 0.3))
     start = (radius - 0.04, 0.0, low)
-    tip = (start[0] + draws.between(0.2, 0.5), 0.0, low + rim[1] * draws.between(0.3, 0.6))
-    spout = rod(start, tip, draws.between(0.1, 0.18), 0.7)
+    tip = (start[0] + draws.between(0.35, 0.65), 0.0, low + rim[1] * draws.between(0.3, 0.6))
+    spout = rod(start, tip, draws.between(0.14, 0.22), 0.8)
     return [*_with_handle(draws, base, belly, rim), ("spout", spout)]
 
 

@@ -1,7 +1,20 @@
 """Networks for whole tasks, one task a file; each takes the clouds of :func:`dgl_orient.point_cloud`."""
 
 from .dgcnn import DGCNN, OrientedDGCNN
+from .egnn import EGNN
+from .nbody import OrientedNBody
+from .nbody_baselines import GNN, LinearVelocity
 from .rscnn import RSCNN, OrientedRSCNN
 from .segmentation import OrientedDGCNNSeg
 
-__all__ = ["DGCNN", "RSCNN", "OrientedDGCNN", "OrientedDGCNNSeg", "OrientedRSCNN"]
+__all__ = [
+    "DGCNN",
+    "EGNN",
+    "GNN",
+    "RSCNN",
+    "LinearVelocity",
+    "OrientedDGCNN",
+    "OrientedDGCNNSeg",
+    "OrientedNBody",
+    "OrientedRSCNN",
+]

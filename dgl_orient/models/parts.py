@@ -31,6 +31,8 @@ def clouds_of(graph: DGLGraph, network: nn.Module) -> tuple[Tensor, Tensor]:
 
 def pool(sizes: Tensor, feat: Tensor) -> Tensor:
     """The maximum and the mean of each cloud's features side by side, ``(B, 2C)``; 0 without points."""
+    # DGL has no sums of segments in bfloat16 on the CPU.
+    feat = feat.to(torch.promote_types(feat.dtype, torch.float32))
     if len(feat) == 0:
         return feat.new_zeros(len(sizes), 2 * feat.shape[1])
     mean = segment_reduce(sizes, feat, "sum") / sizes.clamp_min(1).unsqueeze(1)

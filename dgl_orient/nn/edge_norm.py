@@ -83,10 +83,23 @@ def _is_distributed(norm: nn.Module) -> bool:
 
 def _of_all_processes(norm: nn.Module, moments: Moments) -> Moments:
     """The moments of all values of all processes; gradients flow to every one of them."""
-    from torch.distributed.nn.functional import all_reduce
-
     group = dist.group.WORLD if norm.process_group is None else norm.process_group
-    count = all_reduce(moments.count, group=group)
-    mean = all_reduce(moments.mean * moments.count, group=group) / count
+    count = _Total.apply(moments.count, group)
+    mean = _Total.apply(moments.mean * moments.count, group) / count
     apart = moments.count * (moments.mean - mean).square()
-    return Moments(count, mean, all_reduce(moments.squares + apart, group=group))
+    return Moments(count, mean, _Total.apply(moments.squares + apart, group))
+
+
+class _Total(torch.autograd.Function):
+    """The sum over all processes, whose gradient is that of all their losses."""
+
+    @staticmethod
+    def forward(ctx, values: Tensor, group: dist.ProcessGroup) -> Tensor:
+        ctx.group = group
+        total = values.clone()
+        dist.all_reduce(total, group=group)
+        return total
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        return _Total.apply(gradient, ctx.group), None

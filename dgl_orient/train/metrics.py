@@ -1,4 +1,4 @@
-"""What networks are measured by: accuracy, mean intersection over union of parts, errors of normals.
+"""What networks are measured by: accuracy, mean intersection over union of parts, errors of vectors.
 
 A metric adds up sums and counts in its tensor ``totals``, a batch at a time. Every sample weighs the same
 however it was batched, and the totals of several processes add up to those of all::
@@ -14,7 +14,7 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-__all__ = ["Accuracy", "NormalError", "PartIoU", "restrict_to_class"]
+__all__ = ["Accuracy", "MeanSquaredError", "NormalError", "PartIoU", "restrict_to_class"]
 
 
 class _Totals:
@@ -210,6 +210,43 @@ class NormalError(_Totals):
         """The signed and the unsigned error."""
         signed, unsigned = self._averages()[0].tolist()
         return {"normal_error": signed, "unsigned_normal_error": unsigned}
+
+
+class MeanSquaredError(_Totals):
+    """The mean over all coordinates of the squared difference of predicted and true positions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.train.metrics import MeanSquaredError
+    >>> metric = MeanSquaredError()
+    >>> metric.update(torch.tensor([[0.0, 0, 3]]), target=torch.tensor([[0.0, 0, 0]]))
+    >>> metric.result()
+    {'mse': 3.0}
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1, 2)
+
+    def update(self, pred: Tensor, target: Tensor) -> None:
+        """Count points.
+
+        Parameters
+        ----------
+        pred, target : Tensor
+            The predicted and the true positions, ``(N, 3)``.
+        """
+        if pred.shape != target.shape:
+            raise DGLError(
+                f"Expected predicted and true positions of one shape, got {tuple(pred.shape)} and "
+                f"{tuple(target.shape)}."
+            )
+        squares = (pred.detach().cpu().double() - target.cpu().double()).square()
+        self.totals += torch.stack([squares.sum(), torch.tensor(float(squares.numel()))])
+
+    def result(self) -> dict[str, float]:
+        """The error."""
+        return {"mse": float(self._averages()[0])}
 
 
 def restrict_to_class(

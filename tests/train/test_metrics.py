@@ -8,7 +8,7 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.train.metrics import Accuracy, NormalError, PartIoU, restrict_to_class
+from dgl_orient.train.metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
 from tests.clouds import generator
 
 #: Three categories of 2, 3 and 1 parts.
@@ -133,6 +133,13 @@ def test_a_result_of_nothing_gives_a_sentence(metric):
         metric.result()
 
 
+def test_squared_error_by_hand_and_in_batches():
+    pred, target = [[1.0, 0, 0], [0, 2, 0], [0, 0, 3]], [[0.0, 0, 0]] * 3
+    metric = counted(MeanSquaredError(), pred[:1], target[:1])
+    metric.merge(counted(MeanSquaredError(), pred[1:], target[1:]))
+    assert metric.result() == {"mse": pytest.approx((1 + 4 + 9) / 9)}
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -144,6 +151,10 @@ def test_a_result_of_nothing_gives_a_sentence(metric):
         (lambda: counted(PartIoU(PARTS), [0, 0], [0, 0], [0], [1]), "sizes add up to 1, but there are 2"),
         (lambda: PartIoU([(0, 1), ()]), "Expected class_parts to name at least one part"),
         (lambda: Accuracy(2).merge(Accuracy(3)), r"Expected another Accuracy with totals of shape \(2, 2\)"),
+        (
+            lambda: counted(MeanSquaredError(), [[1.0]], [1.0]),
+            r"positions of one shape, got \(1, 1\) and \(1,\)",
+        ),
         (lambda: counted(NormalError(), [[1.0, 0]], [[1.0, 0]]), r"normals of shape \(N, 3\), got \(1, 2\)"),
         (
             lambda: restrict_to_class(torch.ones(1, 5), torch.tensor([0]), torch.tensor([1]), PARTS),

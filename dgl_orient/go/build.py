@@ -1,0 +1,257 @@
+"""From the names and values of a checked recipe to a task, networks, data sets and settings."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from dgl import DGLError, DGLGraph
+from dgl.transforms import Compose
+from torch import nn
+
+from ..data import CloudDataset, UnitSphere, protocol, transforms
+from ..train import checkpoint as checkpoints
+from ..train.loop import Splits
+from ..train.settings import Augment, Settings
+from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
+from .recipe import check, data_arguments
+from .registry import data_class, model_class
+
+__all__ = [
+    "Job",
+    "Trained",
+    "build",
+    "data_options",
+    "data_set",
+    "load_trained",
+    "model_of",
+    "model_options",
+    "transform_steps",
+]
+
+#: What a task and its network must know of the data set, as far as it has them.
+FACTS = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a training needs."""
+
+    task: Task
+    make_model: Callable[[], nn.Module]  #: a new network, its weights drawn from PyTorch's generator
+    splits: Splits
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network and what is needed to use it."""
+
+    path: Path  #: of its checkpoint
+    recipe: Mapping[str, object]
+    facts: Mapping[str, object]  #: as in :data:`FACTS`
+    task: Task
+    model: nn.Module  #: in evaluation mode
+
+    @property
+    def pipeline(self) -> str:
+        """What it was trained for, such as ``"pointcls"``."""
+        return self.recipe["pipeline_name"]
+
+    @property
+    def num_points(self) -> int | None:
+        """How many points its clouds had; None if any number."""
+        return _argument(self.recipe, "num_points")
+
+    @property
+    def columns(self) -> tuple[int, ...] | None:
+        """The columns of tables in which its clouds' coordinates were."""
+        return _argument(self.recipe, "columns")
+
+    def prepare(self, graph: DGLGraph) -> DGLGraph:
+        """A cloud as the network knows clouds: centred and scaled, except those of particles."""
+        return UnitSphere()(graph) if _is_normalised(self.recipe) else graph
+
+
+def build(recipe: Mapping[str, object]) -> Job:
+    """What a recipe describes.
+
+    Parameters
+    ----------
+    recipe : mapping
+        The recipe, as :func:`dgl_orient.go.recipe.check` returns it.
+
+    Raises
+    ------
+    DGLError
+        If a data set, network or setting refuses its values.
+
+    Examples
+    --------
+    >>> from dgl_orient.go.build import build
+    >>> from dgl_orient.go.recipe import check
+    >>> data = {"name": "shapes", "num_points": 64, "num_shapes": 20}
+    >>> job = build(check({"pipeline_name": "pointcls", "data": data, "model": {"name": "dgcnn"}}))
+    >>> job.task.name, len(job.splits.train), type(job.make_model()).__name__
+    ('pointcls', 20, 'DGCNN')
+    """
+    settings = Settings.of(recipe["general_pipeline"])
+    train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
+    splits = Splits(train, val, {"test": test})
+    facts = _facts(splits.train)
+    make_model = functools.partial(_new_model, recipe, facts)
+    with torch.random.fork_rng(devices=[]):
+        make_model()  # now, so that arguments it refuses cost no work
+    return Job(_task(recipe, facts), make_model, splits, settings)
+
+
+def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
+    """The network of a checkpoint; nothing in the file is executed.
+
+    Parameters
+    ----------
+    checkpoint : str or Path
+        The file ``run_0.pth`` of a training.
+    device : str
+        Where to put the network.
+
+    Raises
+    ------
+    DGLError
+        If it is not such a file, or does not fit this version's networks.
+    """
+    path = Path(checkpoint)
+    state = checkpoints.load(path)
+    if not {"recipe", "facts", "weights"} <= state.keys() or not state["recipe"]:
+        raise DGLError(
+            f"{path} is not the checkpoint of a network that was trained from a recipe; give run_0.pth of "
+            f"its folder."
+        )
+    try:
+        recipe = check(state["recipe"])
+    except DGLError as error:
+        raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
+    try:
+        with torch.random.fork_rng(devices=[]):
+            model, task = _new_model(recipe, state["facts"]), _task(recipe, state["facts"])
+    except (DGLError, TypeError, ValueError, AttributeError) as error:
+        raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
+    checkpoints.load_weights(model, state["weights"], path)
+    return Trained(path, recipe, state["facts"], task, model.to(device).eval())
+
+
+def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
+    """The trained network of a checkpoint, in evaluation mode: see :func:`load_trained`."""
+    return load_trained(checkpoint, device).model
+
+
+def data_set(recipe: Mapping[str, object], split: str) -> CloudDataset:
+    """The data set of a split, its clouds changed and turned as the recipe says."""
+    steps = [getattr(transforms, name)(*arguments) for name, arguments in transform_steps(recipe, split)]
+    transform = Compose(steps) if steps else None
+    return data_class(recipe["data"]["name"])(**data_options(recipe, split), transform=transform)
+
+
+def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
+    """The arguments of the data set of a split, but for its transform."""
+    given = {"split": split, **data_arguments(recipe, split)}
+    takes = inspect.signature(data_class(recipe["data"]["name"])).parameters
+    if recipe["pipeline_name"] == "normals" and "normals" in takes:
+        given["normals"] = True
+    # Particles are drawn by this seed: a training's is not theirs.
+    if recipe["pipeline_name"] != "nbody" and split == "train":
+        given["seed"] = recipe["general_pipeline"]["seed"]
+    return given
+
+
+def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
+    """What is done to every cloud of a split, in order: names of transforms and their arguments.
+
+    In training clouds are changed at random, and in all splits they are turned.
+    """
+    if recipe["pipeline_name"] == "nbody":
+        return []
+    settings = Settings.of(recipe["general_pipeline"])
+    turned = protocol(settings.protocol, _gravity(recipe))
+    first = [("UnitSphere", ())] if _is_normalised(recipe) else []
+    if split != "train":
+        return [*first, ("Rotate", (turned.test.mode,))]
+    return [*first, *_augmentation(settings.augment), ("Rotate", (turned.train.mode,))]
+
+
+def model_options(
+    recipe: Mapping[str, object], facts: Mapping[str, object]
+) -> tuple[list, dict[str, object]]:
+    """The arguments of the network: those that follow from the data set, and those of the recipe."""
+    given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
+    if recipe["pipeline_name"] == "nbody":
+        return [], given
+    if recipe["pipeline_name"] == "pointcls":
+        return [_fact(recipe, facts, "num_classes")], given
+    if recipe["pipeline_name"] == "normals":
+        return [1], {"out": "vectors"} | given
+    return [_fact(recipe, facts, "num_parts")], {"num_categories": facts.get("num_classes", 0)} | given
+
+
+def _facts(dataset: CloudDataset) -> dict[str, object]:
+    return {name: getattr(dataset, name) for name in FACTS if hasattr(dataset, name)}
+
+
+def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:
+    general = recipe["general_pipeline"]
+    if recipe["pipeline_name"] == "pointcls":
+        return PointClassification(_fact(recipe, facts, "num_classes"), general["label_smoothing"])
+    if recipe["pipeline_name"] == "partseg":
+        return PartSegmentation(_fact(recipe, facts, "class_parts"), general["label_smoothing"])
+    return NormalEstimation(general.get("signed", True)) if recipe["pipeline_name"] == "normals" else NBody()
+
+
+def _new_model(recipe: Mapping[str, object], facts: Mapping[str, object]) -> nn.Module:
+    cls = model_class(recipe["model"]["name"], recipe["pipeline_name"])
+    positional, named = model_options(recipe, facts)
+    make = cls.light if recipe["model"].get("preset") == "light" else cls
+    try:
+        return make(*positional, **named)
+    except (TypeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise DGLError(
+            f"The network {recipe['model']['name']!r} cannot be made with the recipe's arguments: {reason}"
+        ) from error
+
+
+def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) -> object:
+    if name not in facts:
+        raise DGLError(
+            f"The data set {recipe['data']['name']!r} does not say its {name}, which "
+            f"{recipe['pipeline_name']} needs; choose another data set."
+        )
+    return facts[name]
+
+
+def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
+    if augment is None:
+        return []
+    steps = [] if augment.scale is None else [("Scale", tuple(augment.scale))]
+    steps += [("Shift", (augment.shift,))] if augment.shift else []
+    steps += [("DropPoints", (augment.drop,))] if augment.drop else []
+    # Noise is cut off where one coordinate in two million would be beyond.
+    return steps + ([("Jitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
+
+
+def _argument(recipe: Mapping[str, object], name: str) -> object:
+    """What the data set was given under a name, or its default; None if it knows no such argument."""
+    parameter = inspect.signature(data_class(recipe["data"]["name"])).parameters.get(name)
+    return recipe["data"].get(name, None if parameter is None else parameter.default)
+
+
+def _is_normalised(recipe: Mapping[str, object]) -> bool:
+    """Whether clouds are centred and scaled; a data set may be asked not to."""
+    return recipe["pipeline_name"] != "nbody" and _argument(recipe, "unit_sphere") is not False
+
+
+def _gravity(recipe: Mapping[str, object]) -> str | None:
+    return _argument(recipe, "gravity") or getattr(data_class(recipe["data"]["name"]), "gravity", None)

@@ -1,0 +1,269 @@
+"""The command line ``dgl-orient``: dglgo's verbs and flags, for our pipelines and for dglgo's own.
+
+Nothing here imports torch until a verb has work to do. Annotations are evaluated, for typer reads them.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import names, shipped
+from .environment import is_main_process
+
+__all__ = ["app", "run"]
+
+# Its errors and help are plain text: no colours or boxes in a log file.
+_PLAIN = dict(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+
+def _examples(*commands: str) -> str:
+    """The end of a help text; the mark keeps its lines apart."""
+    return "\n".join(["\b", "Examples:", *(f"  dgl-orient {command}" for command in commands)])
+
+
+app = typer.Typer(
+    **_PLAIN,
+    pretty_exceptions_enable=False,
+    help="Train rotation-equivariant networks on point clouds from recipes, with the verbs of dglgo.",
+    epilog=_examples(
+        "configure pointcls --data shapes --model oriented-dgcnn --cfg cfg.yaml",
+        "train --cfg cfg.yaml",
+        "apply --cpt results/run_0.pth scans --out predictions",
+    ),
+)
+configure_app = typer.Typer(**_PLAIN, help="Generate a configuration file")
+configure_apply_app = typer.Typer(**_PLAIN, help="Generate a configuration file for inference")
+recipe_app = typer.Typer(**_PLAIN, help="Get example recipes")
+app.add_typer(configure_app, name="configure")
+app.add_typer(configure_apply_app, name="configure-apply")
+app.add_typer(recipe_app, name="recipe")
+
+Text = str | None
+Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors")]
+
+
+class UserError(Exception):
+    """What a user asks for and cannot have, as a sentence."""
+
+
+def _say(text: object) -> None:
+    if is_main_process():
+        typer.echo(text)
+
+
+@app.command(epilog=_examples("train --cfg cfg.yaml", "train --cfg cfg.yaml --resume"))
+def train(
+    cfg: Annotated[str, typer.Option(help="config yaml file name")] = "cfg.yaml",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped")] = False,
+    allow_plugins: Plugins = False,
+    quiet: Quiet = False,
+) -> None:
+    """Launch training"""
+    from . import verbs
+
+    verbs.train(cfg, resume, allow_plugins, progress=not quiet)
+
+
+@app.command(
+    epilog=_examples(
+        "apply --cpt results/run_0.pth scans mug.ply --out predictions", "apply --cfg apply.yaml"
+    )
+)
+def apply(
+    ctx: typer.Context,
+    inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, with --cpt")] = None,
+    cfg: Annotated[Text, typer.Option(help="config yaml file name")] = None,
+    cpt: Annotated[Text, typer.Option(help="checkpoint file, in place of --cfg")] = None,
+    out: Annotated[str, typer.Option(help="folder of the predictions")] = "apply_results",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
+    batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
+    file_format: Annotated[Text, typer.Option("--format", help="ply or npz")] = None,
+    category: Annotated[Text, typer.Option(help="category of all files, for partseg")] = None,
+    seed: Annotated[int, typer.Option(help="of the points taken from a file")] = 0,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
+    allow_plugins: Plugins = False,
+    quiet: Quiet = False,
+) -> None:
+    """Launch inference"""
+    if (cfg is None) == (cpt is None):
+        raise UserError("Say either --cfg FILE, or --cpt FILE and files or folders to predict.")
+    if cfg is not None:
+        _check_only_cfg(ctx)
+    elif not inputs:
+        raise UserError("Name files or folders to predict after --cpt FILE.")
+    from . import verbs
+
+    if cfg is not None:
+        written = verbs.apply_recipe(cfg, allow_plugins, progress=not quiet)
+    else:
+        options = dict(device=device, batch_size=batch_size, file_format=file_format, category=category)
+        written = verbs.apply_files(
+            cpt, inputs, out, allow_plugins, not quiet, seed=seed, skip_bad=skip_bad, **options
+        )
+    if written and not quiet:
+        _say("\n".join(["Predictions are written to:", *map(str, written)]))
+
+
+def _check_only_cfg(ctx: typer.Context) -> None:
+    """Refuse flags that a recipe would leave without effect."""
+    kept = ("cfg", "allow_plugins", "quiet")
+    given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
+    extra = [name for name in given if name not in kept]
+    if extra:
+        flags = ", ".join(name.replace("_", "-") for name in extra)
+        raise UserError(f"With --cfg the recipe says {flags}; write it there.")
+
+
+@app.command(epilog=_examples("export --cfg cfg.yaml --output script.py"))
+def export(
+    cfg: Annotated[str, typer.Option(help="config yaml file name")] = "cfg.yaml",
+    output: Annotated[str, typer.Option(help="output python file name")] = "script.py",
+    allow_plugins: Plugins = False,
+) -> None:
+    """Export a runnable python script"""
+    from . import verbs
+
+    verbs.export(cfg, output, allow_plugins)
+    _say(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
+
+
+@recipe_app.command("list", epilog=_examples("recipe list"))
+def list_recipes() -> None:
+    """List all available example recipes"""
+    _say(shipped.recipe_table())
+
+
+@recipe_app.command("get", epilog=_examples("recipe get nodepred_cora_gcn.yaml"))
+def get_recipe(
+    recipe_name: Annotated[Text, typer.Argument(help="The recipe's filename; none lists all")] = None,
+) -> None:
+    """Copy the recipe to current directory"""
+    if recipe_name is None:
+        _say(shipped.recipe_table())
+        return
+    try:
+        _say(f"Recipe is copied to {shipped.copy_recipe(recipe_name, Path.cwd())}")
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def _add_configure(pipeline: str) -> None:
+    data = [name for name, entry in names.DATA.items() if pipeline in entry.pipelines]
+    models = [name for name, entry in names.MODELS.items() if pipeline in entry.pipelines]
+
+    @configure_app.command(
+        pipeline,
+        help=names.PIPELINES[pipeline],
+        epilog=_examples(f"configure {pipeline} --data {data[0]} --model {models[0]}"),
+    )
+    def configure(
+        data: Annotated[str, typer.Option(help=f"input data name: {', '.join(data)}")],
+        model: Annotated[str, typer.Option(help=f"model name: {', '.join(models)}")],
+        cfg: Annotated[Text, typer.Option(help="output configuration path")] = None,
+        plugins: Annotated[
+            list[str] | None,
+            typer.Option("--plugin", help="module to import, that registers data or models"),
+        ] = None,
+    ) -> None:
+        from . import verbs
+
+        path = verbs.configure(pipeline, data, model, cfg, plugins or [])
+        _say(f"Configuration file is generated at {path.absolute()}")
+
+    @configure_apply_app.command(
+        pipeline,
+        help=names.PIPELINES[pipeline],
+        epilog=_examples(f"configure-apply {pipeline} --cpt results/run_0.pth --cfg apply.yaml"),
+    )
+    def configure_apply(
+        cpt: Annotated[str, typer.Option(help="input checkpoint file path")],
+        data: Annotated[str, typer.Option(help="input data name: folder")] = "folder",
+        cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
+    ) -> None:
+        from . import verbs
+
+        path = verbs.configure_apply(pipeline, cpt, data, cfg)
+        _say(f"Configuration file is generated at {path.absolute()}")
+
+
+def _add_foreign(group: typer.Typer, pipeline: str, verb: str) -> None:
+    """A command of dglgo's, which is imported only when it is called."""
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+    @group.command(
+        pipeline,
+        help=names.DGLGO_PIPELINES[pipeline],
+        add_help_option=False,
+        context_settings=anything,
+    )
+    def foreign(ctx: typer.Context) -> None:
+        from .foreign import foreign_command
+
+        command = foreign_command(verb, pipeline)
+        command.main(ctx.args, prog_name=ctx.command_path, standalone_mode=False)
+
+
+for _pipeline in names.PIPELINES:
+    _add_configure(_pipeline)
+for _pipeline in names.DGLGO_PIPELINES:
+    _add_foreign(configure_app, _pipeline, "configure")
+for _pipeline in names.DGLGO_APPLY:
+    _add_foreign(configure_apply_app, _pipeline, "configure-apply")
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Those of the command; by default the process's.
+
+    Returns
+    -------
+    int
+        The exit code: 0, 2 for what a user can mend, 130 after Ctrl-C. Anything else is raised.
+    """
+    try:
+        return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("Stopped.")
+        return 130
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # a flag that typer refuses
+            if is_main_process():
+                error.show()
+            return error.exit_code
+        sentence = _sentence(error)
+        if sentence is None:
+            raise
+        _complain(sentence)
+        return 2
+
+
+def _complain(text: str) -> None:
+    if is_main_process():
+        typer.echo(text, err=True)
+
+
+def _sentence(error: Exception) -> str | None:
+    """What to tell of an error that a user can mend; None for one of ours."""
+    dgl = sys.modules.get("dgl")
+    if isinstance(error, UserError):
+        return str(error)
+    if dgl is not None and isinstance(error, dgl.DGLError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name in ("dglgo", "ruamel", "ruamel.yaml", "jinja2"):
+        return f"This needs {error.name}: pip install dgl-orient[recipes]"
+    if isinstance(error, OSError) and error.strerror:
+        return f"Cannot use {error.filename or 'a file'}: {error.strerror.lower()}."
+    if isinstance(error, MemoryError):
+        return "Out of memory; use fewer or smaller clouds, or a smaller batch size."
+    return None

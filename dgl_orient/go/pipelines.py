@@ -1,0 +1,215 @@
+"""Our pipelines, data sets and networks in dglgo's factories, and the recipes that they write.
+
+Importing this module registers them, so that dglgo's own functions know them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from dgl import DGLError
+
+from . import registry
+from .apply_recipe import apply_arguments, apply_script, check_apply
+from .factories import (
+    MODEL_FACTORIES,
+    ApplyPipelineFactory,
+    DataFactory,
+    PipelineBase,
+    PipelineFactory,
+    register_names,
+)
+from .names import PIPELINES, nearest
+from .recipe import VERSION, check, settings_arguments
+from .yaml_comments import comments, defaults, write_yaml
+
+__all__ = ["configure", "configure_apply"]
+
+_DEVICE_COMMENT = "Torch device name, e.g., cpu or cuda or cuda:0"
+
+
+class PointPipeline(PipelineBase):
+    """What our four training pipelines have in common."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self.pipeline = {"name": self.name, "mode": "train"}
+
+    def get_cfg_func(self):
+        """The function that dglgo makes into the command ``configure``."""
+        data_enum = DataFactory.filter(self.name).get_dataset_enum()
+        model_enum = MODEL_FACTORIES[self.name].get_model_enum()
+
+        def config(data, model, cfg=None):
+            _say(configure(self.name, data.value, model.value, cfg))
+
+        # In place of annotations in the signature, of which typer could not look up the enumerations.
+        config.__annotations__ = {
+            "data": Annotated[data_enum, typer.Option(help="input data name")],
+            "model": Annotated[model_enum, typer.Option(help="Model name")],
+            "cfg": Annotated[Optional[str], typer.Option(help="output configuration path")],  # noqa: UP045
+        }
+        return config
+
+    @staticmethod
+    def gen_script(user_cfg_dict: dict) -> str:
+        """A training script for a recipe, once it is checked."""
+        from .export import script_of
+
+        return script_of(check(user_cfg_dict))
+
+    @classmethod
+    def get_description(cls) -> str:
+        return PIPELINES[cls.name]
+
+
+class PointApplyPipeline(PointPipeline):
+    """What our four inference pipelines have in common."""
+
+    def __init__(self) -> None:
+        self.pipeline = {"name": self.name, "mode": "apply"}
+
+    def get_cfg_func(self):
+        def config(
+            cpt: Annotated[str, typer.Option(help="input checkpoint file path")],
+            data: Annotated[str, typer.Option(help="input data name")] = "folder",
+            cfg: Annotated[Optional[str], typer.Option(help="output configuration file path")] = None,  # noqa: UP045
+        ):
+            _say(configure_apply(self.name, cpt, data, cfg))
+
+        return config
+
+    @staticmethod
+    def gen_script(user_cfg_dict: dict) -> str:
+        """A script that predicts files, once the recipe is checked."""
+        return apply_script(check_apply(user_cfg_dict))
+
+
+def configure(
+    pipeline_name: str,
+    data: str,
+    model: str,
+    cfg: str | Path | None = None,
+    plugins: Sequence[str] = (),
+) -> Path:
+    """Write a recipe for training.
+
+    Parameters
+    ----------
+    pipeline_name, data, model : str
+        The names of one of our pipelines, of a data set and of a network for it.
+    cfg : str or Path, optional
+        The file; by default named after the three.
+    plugins : sequence of str
+        Modules that the recipe needs, imported already.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    register_names()
+    factory = MODEL_FACTORIES[pipeline_name]
+    _check_name("data", data, DataFactory.filter(pipeline_name).registry, pipeline_name)
+    _check_name("model", model, factory.registry, pipeline_name)
+    of_data, of_settings = registry.data_arguments(data), settings_arguments(pipeline_name)
+    settings = _default_settings(pipeline_name)
+    recipe = {
+        **_head(pipeline_name, "train", "cpu", plugins),
+        "data": {"name": data} | defaults(of_data),
+        "model": {"name": model} | factory.get_constructor_default_args(model),
+        "general_pipeline": settings,
+    }
+    texts = {
+        "device": _DEVICE_COMMENT,
+        "data": comments(of_data, recipe["data"]),
+        "model": factory.get_constructor_doc_dict(model),
+        "general_pipeline": comments(of_settings, settings),
+    }
+    path = Path(cfg or f"{pipeline_name}_{data}_{model}.yaml")
+    write_yaml(path, recipe, texts)
+    return path
+
+
+def configure_apply(
+    pipeline_name: str, cpt: str | Path, data: str = "folder", cfg: str | Path | None = None
+) -> Path:
+    """Write a recipe for inference.
+
+    Parameters
+    ----------
+    pipeline_name : str
+        The name of one of our pipelines.
+    cpt : str or Path
+        The checkpoint of a training.
+    data : str
+        ``"folder"``: files are predicted.
+    cfg : str or Path, optional
+        The file; by default named after the pipeline and the network.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    from ..train import checkpoint
+
+    trained = checkpoint.load(cpt).get("recipe")
+    if not isinstance(trained, dict) or trained.get("pipeline_name") not in PIPELINES:
+        raise DGLError(f"{cpt} holds no recipe of ours; give a checkpoint of a training, such as run_0.pth.")
+    if trained["pipeline_name"] != pipeline_name:
+        raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
+    _check_name("data", data, ["folder"], "inference, which predicts files")
+    arguments = apply_arguments()
+    recipe = {
+        **_head(pipeline_name, "apply", trained.get("device", "cpu"), trained.get("plugins", ())),
+        "data": {"name": data, "raw_dir": None},
+        "cpt_path": str(cpt),
+        "general_pipeline": defaults(arguments)
+        | {"batch_size": trained.get("general_pipeline", {}).get("eval_batch_size", 32)},
+    }
+    texts = {
+        "device": _DEVICE_COMMENT,
+        "data": {"raw_dir": "A file or folder, or a list of them"},
+        "cpt_path": "Path to the checkpoint file",
+        "general_pipeline": comments(arguments, recipe["general_pipeline"]),
+    }
+    path = Path(cfg or f"apply_{pipeline_name}_{data}_{trained['model']['name']}.yaml")
+    write_yaml(path, recipe, texts)
+    return path
+
+
+def _default_settings(pipeline_name: str) -> dict[str, object]:
+    """The settings of a recipe that says nothing of them."""
+    from ..train.settings import Settings
+
+    known = settings_arguments(pipeline_name)
+    return {name: value for name, value in Settings().as_dict().items() if name in known}
+
+
+def _say(path: Path) -> None:
+    typer.echo(f"Configuration file is generated at {path.absolute()}")
+
+
+def _head(pipeline_name: str, mode: str, device: str, plugins: Sequence[str]) -> dict[str, object]:
+    head = {"version": VERSION, "pipeline_name": pipeline_name, "pipeline_mode": mode, "device": device}
+    return head | ({"plugins": list(plugins)} if plugins else {})
+
+
+def _check_name(what: str, name: str, known: Iterable[str], pipeline_name: str) -> None:
+    if name not in known:
+        raise DGLError(f"--{what} {name!r} is not known for {pipeline_name}; {nearest(name, known)}")
+
+
+def _register_pipelines() -> None:
+    for name in PIPELINES:
+        PipelineFactory.register(name)(type(f"Train_{name}", (PointPipeline,), {"name": name}))
+        ApplyPipelineFactory.register(name)(type(f"Apply_{name}", (PointApplyPipeline,), {"name": name}))
+
+
+register_names()
+_register_pipelines()

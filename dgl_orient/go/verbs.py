@@ -1,0 +1,132 @@
+"""What the verbs of the command line do, once their arguments are read. Here torch is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from dgl import DGLError
+
+from . import recipe as recipes
+from . import registry
+from .apply_recipe import apply_script, check_apply
+from .foreign import check_foreign, is_foreign, run_foreign
+from .names import DGLGO_PIPELINES, PIPELINES
+
+__all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "export", "train"]
+
+
+def configure(pipeline: str, data: str, model: str, cfg: str | None, plugins: Sequence[str]) -> Path:
+    """Write a recipe for training."""
+    registry.import_plugins(plugins)
+    from . import pipelines
+
+    return pipelines.configure(pipeline, data, model, cfg, plugins)
+
+
+def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None) -> Path:
+    """Write a recipe for inference."""
+    from . import pipelines
+
+    return pipelines.configure_apply(pipeline, cpt, data, cfg)
+
+
+def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
+    """Train what a recipe describes."""
+    recipe = _read(cfg, allow_plugins)
+    if is_foreign(recipe):
+        if resume:
+            raise DGLError(f"dglgo's pipeline {recipe['pipeline_name']} cannot resume; leave out --resume.")
+        run_foreign("train", cfg=cfg)
+        return
+    checked = recipes.check(recipe)
+    _check_machine(checked)
+    from ..train.loop import fit
+    from .build import build
+
+    job = build(checked)
+    fit(
+        job.task,
+        job.make_model,
+        job.splits,
+        job.settings,
+        checked,
+        resume=resume,
+        device=checked["device"],
+        progress=progress,
+    )
+
+
+def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
+    """Predict the files that a recipe names; the files that were written."""
+    recipe = _read(cfg, allow_plugins)
+    if is_foreign(recipe):
+        run_foreign("apply", cfg=cfg)
+        return []
+    checked = check_apply(recipe)
+    options = dict(checked["general_pipeline"])
+    output = options.pop("save_path")
+    inputs = checked["data"]["raw_dir"]
+    return apply_files(
+        checked["cpt_path"], inputs, output, allow_plugins, progress, device=checked["device"], **options
+    )
+
+
+def apply_files(
+    cpt: str, inputs: Sequence[str], output: str, allow_plugins: bool, progress: bool, **options
+) -> list[Path]:
+    """Predict files with a checkpoint; the files that were written."""
+    if allow_plugins:
+        from ..train import checkpoint
+
+        _import_plugins(checkpoint.load(cpt).get("recipe"))
+    from .apply import apply
+
+    return list(apply(cpt, inputs, output, progress=progress, **options).written)
+
+
+def export(cfg: str, output: str, allow_plugins: bool) -> None:
+    """Write a script that does what a recipe describes."""
+    recipe = _read(cfg, allow_plugins)
+    if is_foreign(recipe):
+        run_foreign("export", cfg=cfg, output=output)
+    elif recipe.get("pipeline_mode") == "apply":
+        Path(output).write_text(apply_script(check_apply(recipe)), encoding="utf-8")
+    else:
+        from . import export as exporting
+
+        exporting.export(recipes.check(recipe), output)
+
+
+def _read(cfg: str, allow_plugins: bool) -> dict:
+    """A recipe, and its plugins imported if that is allowed."""
+    recipe = recipes.read(cfg)
+    if is_foreign(recipe):
+        check_foreign(recipe)
+        return recipe
+    # Before anything else, for then its other names and modules are of no interest.
+    found = recipes.pipeline_problems(recipe.get("pipeline_name"), [*PIPELINES, *DGLGO_PIPELINES])
+    if allow_plugins and not found:
+        _import_plugins(recipe)
+    return recipe
+
+
+def _check_machine(recipe: Mapping) -> None:
+    """Refuse what this machine cannot do, before data are read."""
+    found = []
+    if recipe["device"].startswith("cuda") and not torch.cuda.is_available():
+        found.append(f"device: {recipe['device']!r} is not there, for this torch finds no GPU; use cpu.")
+    most = max(32, 4 * (os.cpu_count() or 1))
+    workers = recipe["general_pipeline"]["num_workers"]
+    if workers > most:
+        found.append(f"general_pipeline.num_workers: expected at most {most} on this machine, got {workers}.")
+    if found:
+        raise recipes.RecipeError(found)
+
+
+def _import_plugins(recipe: object) -> None:
+    plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
+    if isinstance(plugins, list):  # anything else is told by the check
+        registry.import_plugins(plugins)

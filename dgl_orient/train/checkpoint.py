@@ -1,0 +1,136 @@
+"""Checkpoints: written whole or not at all, and read without running anything that is in them."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+from dgl import DGLError
+from torch import Tensor, nn
+
+from . import atomic
+
+__all__ = ["load", "load_weights", "save", "weights_of"]
+
+FORMAT = "dgl_orient checkpoint"
+VERSION = 1
+
+
+def save(path: str | Path, state: Mapping[str, object]) -> None:
+    """Write a checkpoint so that ``path`` holds either what it held before or all of this one.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    state : mapping
+        Tensors, numbers, texts, and lists and dictionaries of them.
+
+    Raises
+    ------
+    DGLError
+        If the file cannot be written; what was there before stays.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from pathlib import Path
+    >>> from dgl_orient.train import checkpoint
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     checkpoint.save(Path(folder) / "net.pth", {"weight": torch.ones(2)})
+    ...     checkpoint.load(Path(folder) / "net.pth")["weight"]
+    tensor([1., 1.])
+    """
+    # In memory first: PyTorch's writer does not say that a disk is full.
+    buffer = io.BytesIO()
+    torch.save({"format": FORMAT, "version": VERSION, **state}, buffer)
+    atomic.write(Path(path), buffer.getbuffer())
+
+
+def load(path: str | Path) -> dict[str, object]:
+    """What :func:`save` wrote, on the CPU. Nothing in the file is ever executed.
+
+    Raises
+    ------
+    DGLError
+        If there is no such file, if it is damaged, or not a checkpoint that this version reads.
+    """
+    state = _unpickled(Path(path))
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise DGLError(
+            f"{path} is not a checkpoint of dgl_orient; give one that was written in training, such as "
+            f"run_0.pth."
+        )
+    if state.get("version") != VERSION:
+        raise DGLError(
+            f"{path} has version {state.get('version')!r} of the checkpoint format, but this dgl_orient "
+            f"reads version {VERSION}; use the dgl_orient that wrote it, or train anew."
+        )
+    return state
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of all parameters and buffers, on the CPU."""
+    return {name: value.detach().to("cpu", copy=True) for name, value in model.state_dict().items()}
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Path) -> None:
+    """Give a network the weights of a checkpoint, which is named where they do not fit."""
+    own = model.state_dict()
+    wrong = [name for name in own if _shape(own.get(name)) != _shape(weights.get(name))]
+    wrong += [name for name in weights if name not in own]
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise DGLError(
+            f"The weights in {path} do not fit this {type(model).__name__}: {', '.join(wrong[:3])}{more}"
+            f" differ; make the network with the arguments that it was trained with."
+        )
+    model.load_state_dict(weights)
+
+
+def _shape(value: object) -> tuple[int, ...] | None:
+    return tuple(value.shape) if isinstance(value, Tensor) else None
+
+
+def _unpickled(path: Path) -> object:
+    try:
+        with open(path, "rb") as file:
+            _check_archive(file, path)
+            file.seek(0)
+            return torch.load(file, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise DGLError(f"There is no checkpoint {path}; give a file that was written in training.") from error
+    except OSError as error:
+        raise DGLError(
+            f"Cannot read the checkpoint {path}: {atomic.reason(error)}; give a readable file."
+        ) from error
+    except pickle.UnpicklingError as error:
+        raise DGLError(
+            f"{path} was refused: it is damaged, or holds more than numbers and texts and might run code; "
+            f"get another copy, or train anew."
+        ) from error
+    except DGLError:
+        raise
+    except Exception as error:  # a damaged archive may make PyTorch fail in any way
+        raise _damaged(path) from error
+
+
+def _check_archive(file: BinaryIO, path: Path) -> None:
+    """Raise unless all is as it was written, of which PyTorch itself makes sure only in part."""
+    # PyTorch's older formats, and compressed ones, were never written here: refusing them leaves less to
+    # attack.
+    if not zipfile.is_zipfile(file):
+        raise _damaged(path)
+    with zipfile.ZipFile(file) as archive:
+        plain = all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
+        if not plain or archive.testzip() is not None:
+            raise _damaged(path)
+
+
+def _damaged(path: Path) -> DGLError:
+    return DGLError(f"{path} is damaged or not a checkpoint at all; get another copy, or train anew.")

@@ -1,0 +1,95 @@
+"""Optimizers and learning rates as the settings describe them."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+
+from .settings import Scheduler, Settings
+
+__all__ = ["LearningRate", "make_optimizer"]
+
+
+def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
+    """The optimizer of a network's weights.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from dgl_orient.train.optim import make_optimizer
+    >>> from dgl_orient.train.settings import Settings
+    >>> chosen = make_optimizer(nn.Linear(2, 2), Settings(optimizer={"name": "sgd", "lr": 0.1}))
+    >>> type(chosen).__name__, chosen.param_groups[0]["momentum"]
+    ('SGD', 0.9)
+    """
+    chosen = settings.optimizer
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[chosen.name]
+    options = {"momentum": chosen.momentum} if chosen.name == "sgd" else {}
+    return kind(model.parameters(), lr=chosen.lr, weight_decay=chosen.weight_decay, **options)
+
+
+class LearningRate:
+    r"""The learning rate of every epoch.
+
+    With ``cosine`` it is, in epoch e of E after w epochs of warm-up, counted from 0,
+
+    .. math::
+        \eta_{\min} + \frac{\eta - \eta_{\min}}{2} \left(1 + \cos \pi \frac{e - w}{E - w}\right)
+
+    and before that :math:`\eta (e + 1) / (w + 1)`. With ``step`` it is
+    :math:`\eta \gamma^{\lfloor e / s \rfloor}`. With ``plateau`` it is multiplied by ``factor`` whenever the
+    validation has not improved for more than ``patience`` epochs.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        Whose learning rate it is.
+    settings : Settings
+        What describes it.
+    direction : {"max", "min"}
+        Whether a good validation metric is large or small.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, settings: Settings, direction: str) -> None:
+        chosen, lr, epochs = settings.lr_scheduler, settings.optimizer.lr, settings.num_epochs
+        self._optimizer = optimizer
+        if chosen.name == "plateau":
+            self._inner = ReduceLROnPlateau(
+                optimizer, direction, chosen.factor, chosen.patience, threshold=0.0
+            )
+        else:
+            self._inner = LambdaLR(optimizer, lambda epoch: _share(chosen, epoch, epochs, lr))
+
+    @property
+    def value(self) -> float:
+        """That of the epoch to come."""
+        return float(self._optimizer.param_groups[0]["lr"])
+
+    def step(self, metric: float) -> None:
+        """Go on to the next epoch, after one whose validation gave this."""
+        if isinstance(self._inner, ReduceLROnPlateau):
+            self._inner.step(metric)
+        else:
+            self._inner.step()
+
+    def state_dict(self) -> dict[str, object]:
+        return self._inner.state_dict()
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        self._inner.load_state_dict(state)
+
+
+def _share(chosen: Scheduler, epoch: int, epochs: int, lr: float) -> float:
+    """What an epoch's learning rate is of the first one."""
+    if chosen.name == "step":
+        return chosen.gamma ** (epoch // chosen.step_size)
+    if chosen.name == "none":
+        return 1.0
+    warmup = chosen.warmup_epochs
+    if epoch < warmup:
+        return (epoch + 1) / (warmup + 1)
+    last = chosen.eta_min / lr
+    return last + (1 - last) * (1 + math.cos(math.pi * (epoch - warmup) / (epochs - warmup))) / 2

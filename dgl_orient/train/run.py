@@ -1,0 +1,103 @@
+"""One run of a training: all that changes from epoch to epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from dgl import DGLError
+from torch import Tensor, nn
+
+from . import checkpoint, distributed
+from .optim import LearningRate, make_optimizer
+from .settings import Settings
+from .tasks import Task
+
+__all__ = ["Run", "draw_from"]
+
+
+class Run:
+    """A network with its optimizer, and what is known of its epochs so far.
+
+    Parameters
+    ----------
+    number : int
+        Which run it is, from 0.
+    task : Task
+        What is learned.
+    model : nn.Module
+        The network, on its device.
+    settings : Settings
+        How to train.
+    """
+
+    def __init__(self, number: int, task: Task, model: nn.Module, settings: Settings) -> None:
+        self.number, self.task, self.settings = number, task, settings
+        self.seed = settings.seed + number
+        #: The network as it is trained, and within it the network itself.
+        self.trained = distributed.synchronized(model)
+        self.model = model if self.trained is model else self.trained.module
+        self.optimizer = make_optimizer(self.model, settings)
+        self.rate = LearningRate(self.optimizer, settings, task.direction)
+        self.history: list[dict[str, object]] = []
+        self.best: dict[str, object] | None = None  #: the best epoch's record
+        self.best_weights: dict[str, Tensor] = {}
+        self.result: dict[str, dict[str, float]] | None = None  #: of the test sets, once they are scored
+
+    @property
+    def epoch(self) -> int:
+        """The epoch to come, from 0."""
+        return len(self.history)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no epoch to come."""
+        if self.epoch >= self.settings.num_epochs:
+            return True
+        patience = self.settings.early_stop and self.settings.early_stop.patience
+        return bool(patience) and self.best is not None and self.epoch - self.best["epoch"] >= patience
+
+    def add(self, record: dict[str, object]) -> bool:
+        """Take note of the epoch that was just trained; return whether it is the best so far."""
+        metric = self.task.main_metric
+        value = record["val"][metric]
+        self.history.append(record)
+        self.rate.step(value)
+        if self.best is not None and not self.task.is_better(value, self.best["val"][metric]):
+            return False
+        self.best, self.best_weights = record, checkpoint.weights_of(self.model)
+        return True
+
+    def state(self) -> dict[str, object]:
+        """All that is needed to go on."""
+        return {
+            "run": self.number,
+            "model": checkpoint.weights_of(self.model),
+            "optimizer": self.optimizer.state_dict(),
+            "rate": self.rate.state_dict(),
+            "history": self.history,
+            "best": self.best,
+            "best_weights": self.best_weights,
+            "result": self.result,
+        }
+
+    def restore(self, state: Mapping[str, object], path: Path) -> None:
+        """Go on from a state, which was read from a file."""
+        checkpoint.load_weights(self.model, state["model"], path)
+        try:
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.rate.load_state_dict(state["rate"])
+            self.history, self.best = list(state["history"]), state["best"]
+            self.best_weights, self.result = dict(state["best_weights"]), state["result"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DGLError(
+                f"{path} does not hold the state of this training; remove its folder to begin anew."
+            ) from error
+
+
+def draw_from(*numbers: int) -> None:
+    """Let PyTorch's generators draw what these numbers decide, and nothing else."""
+    words = [number % 2**64 for number in numbers]
+    torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0]))

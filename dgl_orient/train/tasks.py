@@ -1,0 +1,223 @@
+"""What a network is trained for: how it is called, its loss, and what it is measured by."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
+
+__all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task"]
+
+
+class Task(ABC):
+    """One kind of question to networks.
+
+    A task of one's own sets ``name``, ``main_metric`` and ``direction``, and has :meth:`loss`, :meth:`metric`
+    and :meth:`update`.
+    """
+
+    name: str  #: as in a recipe's ``pipeline_name``
+    main_metric: str  #: the metric by which the validation set chooses the best epoch
+    direction: str  #: whether a good one is large, ``"max"``, or small, ``"min"``
+
+    def forward(self, model: nn.Module, graph: DGLGraph, label: Tensor | None) -> Tensor:
+        """What the network answers for a batch of clouds and, where clouds have one, their classes."""
+        return model(graph)
+
+    @abstractmethod
+    def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
+        """The sum of the losses of all samples, and how many there are.
+
+        Several processes add up both: the mean is then over all samples of all processes.
+        """
+
+    @abstractmethod
+    def metric(self):
+        """A new metric, of the kind in :mod:`dgl_orient.train.metrics`."""
+
+    @abstractmethod
+    def update(self, metric, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+        """Count a batch."""
+
+    def is_better(self, value: float, than: float) -> bool:
+        """Whether a value of the main metric beats another."""
+        return value > than if self.direction == "max" else value < than
+
+
+class PointClassification(Task):
+    """The class of a cloud; networks answer with logits ``(B, num_classes)``.
+
+    Parameters
+    ----------
+    num_classes : int
+        How many classes there are.
+    label_smoothing : float
+        The share of certainty that is spread over all classes.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.train.tasks import PointClassification
+    >>> task = PointClassification(2)
+    >>> clouds = dgl_orient.point_cloud(torch.rand(6, 3), [2, 4])
+    >>> task.loss(torch.tensor([[0.0, 0.0], [1.0, 1.0]]), clouds, torch.tensor([0, 1]))
+    (tensor(1.3863), 2)
+    """
+
+    name, main_metric, direction = "pointcls", "accuracy", "max"
+
+    def __init__(self, num_classes: int, label_smoothing: float = 0.0) -> None:
+        self.num_classes, self.label_smoothing = num_classes, label_smoothing
+
+    def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
+        return _cross_entropy(output, self._checked(label), self.num_classes, self.label_smoothing)
+
+    def metric(self) -> Accuracy:
+        return Accuracy(self.num_classes)
+
+    def update(self, metric: Accuracy, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+        metric.update(output, self._checked(label))
+
+    def _checked(self, label: Tensor | None) -> Tensor:
+        if label is None:
+            raise DGLError("Classification needs clouds with labels, but the data set gives none.")
+        return label
+
+
+class PartSegmentation(Task):
+    """The part of every point; networks are told the cloud's category and answer with logits ``(N, parts)``.
+
+    A data set without labels has a single category, and its networks are told none.
+
+    Parameters
+    ----------
+    class_parts : sequence of sequences of int
+        The parts of each category. Only these count as answers for its clouds.
+    label_smoothing : float
+        The share of certainty that is spread over all parts.
+    """
+
+    name, main_metric, direction = "partseg", "instance_miou", "max"
+
+    def __init__(self, class_parts: Sequence[Sequence[int]], label_smoothing: float = 0.0) -> None:
+        self.class_parts = [tuple(parts) for parts in class_parts]
+        self.num_parts = 1 + max((part for parts in self.class_parts for part in parts), default=0)
+        self.label_smoothing = label_smoothing
+
+    def forward(self, model: nn.Module, graph: DGLGraph, label: Tensor | None) -> Tensor:
+        return model(graph) if label is None else model(graph, label)
+
+    def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
+        return _cross_entropy(output, _of_points(graph, "part"), self.num_parts, self.label_smoothing)
+
+    def metric(self) -> PartIoU:
+        return PartIoU(self.class_parts)
+
+    def update(self, metric: PartIoU, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+        pred = self.answers(output, graph, label)
+        metric.update(pred, _of_points(graph, "part"), self._category(graph, label), graph.batch_num_nodes())
+
+    def answers(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> Tensor:
+        """The likeliest part of each point ``(N,)`` among those of its cloud's category."""
+        category, sizes = self._category(graph, label), graph.batch_num_nodes()
+        return restrict_to_class(output, category, sizes, self.class_parts).argmax(1)
+
+    def _category(self, graph: DGLGraph, label: Tensor | None) -> Tensor:
+        return torch.zeros_like(graph.batch_num_nodes()) if label is None else label
+
+
+class NormalEstimation(Task):
+    """The normal at every point; networks answer with vectors ``(N, 3)`` or ``(N, 1, 3)``.
+
+    The loss is 1 - cos of the angle to the true normal, or 1 - abs(cos) where normals of the data set point
+    to either side. Both errors are measured.
+
+    Parameters
+    ----------
+    signed : bool
+        Whether it matters to which side a normal points.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.train.tasks import NormalEstimation
+    >>> clouds = dgl_orient.point_cloud(torch.rand(2, 3))
+    >>> clouds.ndata["normal"] = torch.tensor([[0.0, 0, 1], [0, 0, 1]])
+    >>> answer = torch.tensor([[0.0, 0, -3], [0, 2, 0]])
+    >>> [NormalEstimation(signed).loss(answer, clouds, None) for signed in (True, False)]
+    [(tensor(3.), 2), (tensor(1.), 2)]
+    """
+
+    name, direction = "normals", "min"
+
+    def __init__(self, signed: bool = True) -> None:
+        self.signed = signed
+        self.main_metric = "normal_error" if signed else "unsigned_normal_error"
+
+    def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
+        cosine = functional.cosine_similarity(*self._pair(output, graph), dim=1)
+        return (1 - (cosine if self.signed else cosine.abs())).sum(), len(cosine)
+
+    def metric(self) -> NormalError:
+        return NormalError()
+
+    def update(self, metric: NormalError, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+        metric.update(*self._pair(output, graph))
+
+    def _pair(self, output: Tensor, graph: DGLGraph) -> tuple[Tensor, Tensor]:
+        normal = _of_points(graph, "normal")
+        if output.shape not in (normal.shape, (len(normal), 1, 3)):
+            raise DGLError(
+                f"Expected one vector a point, (N, 1, 3), from the network, got {tuple(output.shape)}."
+            )
+        return output.float().view(-1, 3), normal.float()
+
+
+class NBody(Task):
+    """Where particles are some time later; networks answer with positions ``(N, 3)``."""
+
+    name, main_metric, direction = "nbody", "mse", "min"
+
+    def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
+        target = _of_points(graph, "target_pos")
+        if output.shape != target.shape:
+            raise DGLError(
+                f"Expected positions {tuple(target.shape)} from the network, got {tuple(output.shape)}."
+            )
+        return (output.float() - target).square().sum(), target.numel()
+
+    def metric(self) -> MeanSquaredError:
+        return MeanSquaredError()
+
+    def update(self, metric: MeanSquaredError, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+        metric.update(output, _of_points(graph, "target_pos"))
+
+
+def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float) -> tuple[Tensor, int]:
+    if logits.shape != (len(truth), number):
+        raise DGLError(
+            f"Expected logits of shape ({len(truth)}, {number}) from the network, got {tuple(logits.shape)}."
+        )
+    if len(truth) and not 0 <= int(truth.min()) <= int(truth.max()) < number:
+        raise DGLError(
+            f"Expected labels from 0 to {number - 1}, got {int(truth.min())} to {int(truth.max())}; give the "
+            f"task the data set's number of classes."
+        )
+    # In bfloat16 the logarithm would lose what tells good answers from better ones.
+    loss = functional.cross_entropy(logits.float(), truth, reduction="sum", label_smoothing=smoothing)
+    return loss, len(truth)
+
+
+def _of_points(graph: DGLGraph, name: str) -> Tensor:
+    if name not in graph.ndata:
+        raise DGLError(
+            f"This task needs clouds with ndata[{name!r}], but the data set has only "
+            f"{', '.join(sorted(graph.ndata))}."
+        )
+    return graph.ndata[name]

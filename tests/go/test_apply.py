@@ -1,0 +1,208 @@
+"""Predictions for files: all points, any pose, bad files, and what is written where."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+import torch
+from dgl import DGLError
+
+from dgl_orient.data import Shapes, UnitSphere, read_cloud, write_cloud
+from dgl_orient.geometry import random_rotation
+from dgl_orient.go.apply import apply
+from dgl_orient.go.build import load_trained
+from dgl_orient.go.inputs import dealt, find_files
+from dgl_orient.graph import point_cloud
+from tests.clouds import ball, generator
+from tests.go import tiny
+
+
+def _files(folder, number=4, points=40):
+    """Shapes in .ply files, in folders of their classes."""
+    shapes = Shapes("test", num_points=points, num_shapes=number)
+    for index in range(number):
+        graph, label = shapes[index]
+        path = folder / shapes.class_names[label] / f"{index}.ply"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_cloud(path, graph.ndata["pos"])
+    return folder
+
+
+def _apply(pipeline, inputs, output, **options):
+    inputs = inputs if isinstance(inputs, list) else [inputs]
+    return apply(tiny.trained(pipeline), inputs, output, progress=False, **options)
+
+
+def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
+    files = _files(tmp_path / "in")
+    result = _apply("pointcls", files, tmp_path / "out", batch_size=3)
+    trained = load_trained(tiny.trained("pointcls"))
+    for entry in result.predictions:
+        graph = UnitSphere()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
+        expected = trained.model(graph)[0].softmax(0)
+        assert entry["class"] == trained.facts["class_names"][int(expected.argmax())]
+        given = torch.tensor(list(entry["probabilities"].values()))
+        torch.testing.assert_close(given, expected.detach(), rtol=1e-3, atol=1e-4)
+        assert float(given.sum()) == pytest.approx(1, abs=1e-4)
+
+
+def test_lists_hold_what_is_returned(tmp_path):
+    result = _apply("pointcls", _files(tmp_path / "in"), tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "predictions.json").read_text())
+    assert stored["predictions"] == result.predictions and stored["skipped"] == []
+    with open(tmp_path / "out" / "predictions.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["class"] for row in rows] == [entry["class"] for entry in result.predictions]
+    assert float(rows[0]["mug"]) == result.predictions[0]["probabilities"]["mug"]
+
+
+def test_a_file_is_answered_the_same_alone_and_among_others(tmp_path):
+    files = _files(tmp_path / "in", points=90)  # more than the network's 40: some are drawn
+    together = _apply("pointcls", files, tmp_path / "a").predictions
+    alone = _apply("pointcls", together[2]["file"], tmp_path / "b").predictions[0]
+    assert alone["probabilities"] == pytest.approx(together[2]["probabilities"], abs=1e-4)
+
+
+@pytest.mark.parametrize("points", [12, 40, 103])
+def test_every_point_gets_its_part(tmp_path, points):
+    pos = ball(points) + 1e6  # where float32 has no digits left
+    write_cloud(tmp_path / "cloud.npz", pos, normal=ball(points, 1))
+    (entry,) = _apply("partseg", tmp_path / "cloud.npz", tmp_path / "out", category="mug").predictions
+    cloud = read_cloud(entry["output"], dtype=np.float64)
+    assert np.array_equal(cloud["pos"], pos) and cloud["normal"].shape == (points, 3)
+    names = load_trained(tiny.trained("partseg")).facts["part_names"]
+    assert {names[part] for part in cloud["part"]} <= {"mug/body", "mug/handle"}
+    counted = {name: int((cloud["part"] == names.index(name)).sum()) for name in entry["parts"]}
+    assert counted == entry["parts"] and sum(counted.values()) == entry["points"] == points
+    assert (cloud["probability"] >= 0.499).all() and (cloud["probability"] <= 1).all()
+
+
+def test_normals_turn_with_the_cloud(tmp_path):
+    pos, turn = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
+    write_cloud(tmp_path / "a.npz", pos)
+    write_cloud(tmp_path / "b.npz", pos @ turn.T)
+    result = _apply("normals", [tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "out", file_format="npz")
+    before, after = (read_cloud(entry["output"], dtype=np.float64)["normal"] for entry in result.predictions)
+    assert np.linalg.norm(before, axis=1) == pytest.approx(1, abs=1e-5)
+    close = np.abs(after - before @ turn.numpy().T).max(1) < 1e-2
+    assert close.mean() > 0.9  # all but points whose frame is nearly undetermined
+
+
+def test_particles_get_their_positions(tmp_path):
+    pos, vel, charge = ball(5), ball(5, 1), torch.ones(5)
+    write_cloud(tmp_path / "system.npz", pos, vel=vel, charge=charge)
+    (entry,) = _apply("nbody", tmp_path / "system.npz", tmp_path / "out").predictions
+    cloud = read_cloud(entry["output"], dtype=np.float64)
+    trained = load_trained(tiny.trained("nbody"))
+    graph = point_cloud(pos.float())
+    graph.ndata["vel"], graph.ndata["charge"] = vel.float(), charge[:, None]
+    expected = trained.model(graph).detach().numpy()
+    assert cloud["predicted_pos"] == pytest.approx(expected, abs=1e-5)
+    assert np.array_equal(cloud["pos"], pos)
+
+
+@pytest.mark.parametrize("given", [{}, {"vel": ball(4)}, {"vel": ball(4), "charge": torch.ones(4, 2)}])
+def test_particles_without_velocity_or_charge_are_an_error(tmp_path, given):
+    write_cloud(tmp_path / "half.npz", ball(4), **given)
+    with pytest.raises(DGLError, match=r"(vel|charge).*half\.npz"):
+        _apply("nbody", tmp_path / "half.npz", tmp_path / "out")
+
+
+def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
+    files = _files(tmp_path / "in")
+    (files / "broken.npz").write_bytes(b"PK\x03\x04 garbled")
+    (files / "empty.xyz").write_text("")
+    with pytest.raises(DGLError, match=r"broken\.npz.* 1 more of 6.*--skip-bad"):
+        _apply("pointcls", files, tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
+    result = _apply("pointcls", files, tmp_path / "out", skip_bad=True)
+    assert len(result.predictions) == 4
+    assert [os.path.basename(each["file"]) for each in result.skipped] == ["broken.npz", "empty.xyz"]
+    assert "broken.npz" in result.skipped[0]["reason"]
+
+
+def test_nothing_but_bad_files_is_an_error(tmp_path):
+    (tmp_path / "empty.xyz").write_text("")
+    with pytest.raises(DGLError, match=r"empty\.xyz"):
+        _apply("pointcls", tmp_path / "empty.xyz", tmp_path / "out", skip_bad=True)
+
+
+@pytest.mark.parametrize("name", ["nowhere.ply", "notes.md"])
+def test_a_file_that_is_absent_or_of_no_format_is_named(tmp_path, name):
+    (tmp_path / "notes.md").touch()
+    with pytest.raises(DGLError, match=name):
+        _apply("pointcls", tmp_path / name, tmp_path / "out")
+
+
+def test_the_category_is_the_folders_name_or_given(tmp_path):
+    files = _files(tmp_path / "in")
+    result = _apply("partseg", files, tmp_path / "out")
+    assert [entry["category"] for entry in result.predictions] == ["armchair", "bottle", "chair", "guitar"]
+    assert (tmp_path / "out" / "chair" / "2.ply").exists()
+    write_cloud(tmp_path / "cloud.ply", ball())
+    with pytest.raises(DGLError, match=r"cloud\.ply.*--category.*armchair"):
+        _apply("partseg", tmp_path / "cloud.ply", tmp_path / "out")
+    with pytest.raises(DGLError, match="'boat'"):
+        _apply("partseg", files, tmp_path / "out", category="boat")
+    with pytest.raises(DGLError, match="pointcls"):
+        _apply("pointcls", files, tmp_path / "out", category="mug")
+
+
+def test_files_of_one_name_do_not_overwrite_each_other(tmp_path):
+    for name in ("a/cloud.ply", "a/cloud.npz", "b/cloud.ply"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_cloud(tmp_path / name, ball())
+    result = _apply("normals", [tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    outputs = [os.path.relpath(entry["output"], tmp_path / "out") for entry in result.predictions]
+    assert outputs == ["a/cloud.npz.ply", "a/cloud.ply.ply", "b/cloud.ply"]
+    with pytest.raises(DGLError, match=r"both go to .*cloud\.ply"):
+        _apply("normals", [tmp_path / "a/cloud.ply", tmp_path / "b/cloud.ply"], tmp_path / "out")
+
+
+def test_inputs_are_never_overwritten(tmp_path):
+    write_cloud(tmp_path / "cloud.ply", ball())
+    before = (tmp_path / "cloud.ply").read_bytes()
+    with pytest.raises(DGLError, match="another output folder"):
+        _apply("normals", tmp_path / "cloud.ply", tmp_path)
+    assert (tmp_path / "cloud.ply").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "options, words", [({"file_format": "obj"}, "obj"), ({"batch_size": 0}, "batch_size")]
+)
+def test_bad_options_are_sentences(tmp_path, options, words):
+    write_cloud(tmp_path / "cloud.ply", ball())
+    with pytest.raises(DGLError, match=words):
+        _apply("normals", tmp_path / "cloud.ply", tmp_path / "out", **options)
+
+
+def test_an_output_that_is_a_file_is_an_error(tmp_path):
+    write_cloud(tmp_path / "cloud.ply", ball())
+    with pytest.raises(DGLError, match="Cannot write"):
+        _apply("pointcls", tmp_path / "cloud.ply", tmp_path / "cloud.ply")
+
+
+def test_folders_are_searched_and_hidden_files_left_out(tmp_path):
+    for name in ("b.ply", "a.OFF", "sub/c.npz", ".git/d.ply", ".e.ply", "notes.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert [str(source.name) for source in find_files([tmp_path])] == ["a.OFF", "b.ply", "sub/c.npz"]
+    assert len(find_files([tmp_path, tmp_path / "b.ply"])) == 3  # each once
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DGLError, match="no file in .*empty"):
+        find_files([tmp_path / "empty"])
+    with pytest.raises(DGLError, match="got none"):
+        find_files([])
+
+
+@pytest.mark.parametrize("size, most", [(1, 4), (4, 4), (5, 4), (8, 4), (103, 40), (7, None)])
+def test_every_point_is_dealt_once(size, most):
+    hands = list(dealt(size, most, seed=0))
+    own = np.concatenate([rows[:count] for rows, count in hands])
+    assert sorted(own) == list(range(size))
+    for rows, _ in hands:
+        assert len(set(rows)) == len(rows) == min(size, most or size)

@@ -1,0 +1,138 @@
+"""From a recipe to what is trained, and from a checkpoint back to the network."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from dgl import DGLError
+
+from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.go.build import build, load_trained, model_of, transform_steps
+from dgl_orient.models import DGCNN, OrientedDGCNN
+from dgl_orient.train import checkpoint
+from tests.clouds import ball
+from tests.go import tiny
+
+
+@pytest.mark.parametrize("pipeline", tiny.PIPELINES)
+def test_the_network_answers_what_the_task_asks(pipeline):
+    job = build(tiny.recipe(pipeline))
+    batch = job.splits.train[0]
+    graph, label = batch if isinstance(batch, tuple) else (batch, None)
+    output = job.task.forward(job.make_model().eval(), graph, None if label is None else label[None])
+    loss, count = job.task.loss(output, graph, None if label is None else label[None])
+    assert torch.isfinite(loss) and count > 0
+    assert [len(job.splits.train), len(job.splits.val), len(job.splits.tests["test"])] == [10, 5, 5]
+
+
+def test_the_protocol_turns_clouds():
+    same = build(tiny.recipe("pointcls", protocol="z/so3")).splits
+    plain = Shapes("train", num_points=40, num_shapes=10)
+    turned, _ = same.train[3]
+    before = plain[3][0].ndata["pos"]
+    assert torch.allclose(turned.ndata["pos"][:, 2], before[:, 2], atol=1e-5)  # about z only
+    assert not torch.allclose(turned.ndata["pos"], before, atol=1e-2)
+    tested, _ = same.tests["test"][3]
+    upright = Shapes("test", num_points=40, num_shapes=5)[3][0].ndata["pos"]
+    assert not torch.allclose(tested.ndata["pos"][:, 2], upright[:, 2], atol=1e-2)
+
+
+def test_two_seeds_train_on_other_rotations_and_are_scored_by_the_same():
+    one, other = (build(tiny.recipe("pointcls", seed=seed)).splits for seed in (0, 1))
+    assert not torch.equal(one.train[0][0].ndata["pos"], other.train[0][0].ndata["pos"])
+    assert torch.equal(one.tests["test"][0][0].ndata["pos"], other.tests["test"][0][0].ndata["pos"])
+
+
+def test_the_training_seed_leaves_the_particles_alone():
+    one, other = (build(tiny.recipe("nbody", seed=seed)).splits for seed in (0, 1))
+    assert torch.equal(one.train[0].ndata["pos"], other.train[0].ndata["pos"])
+
+
+def test_augmentation_is_for_training_only():
+    augment = {"scale": [0.5, 2.0], "shift": 0.1, "jitter": 0.01, "drop": 0.3}
+    recipe = tiny.recipe("pointcls", augment=augment)
+    assert transform_steps(recipe, "train") == [
+        ("UnitSphere", ()),
+        ("Scale", (0.5, 2.0)),
+        ("Shift", (0.1,)),
+        ("DropPoints", (0.3,)),
+        ("Jitter", (0.01, 0.05)),
+        ("Rotate", ("z",)),
+    ]
+    assert transform_steps(recipe, "test") == [("UnitSphere", ()), ("Rotate", ("so3",))]
+    assert transform_steps(tiny.recipe("nbody"), "train") == []
+
+
+def test_clouds_of_a_folder_are_put_into_the_unit_sphere(tmp_path):
+    for name in ("cube", "ball"):
+        (tmp_path / name).mkdir()
+        for number in range(5):
+            write_cloud(tmp_path / name / f"{number}.npz", 40 + 7 * ball(50, number))
+    data = {"name": "folder", "raw_dir": str(tmp_path), "num_points": 30, "gravity": "y"}
+    recipe = tiny.recipe("pointcls") | {"data": data}
+    job = build(recipe)
+    pos = job.splits.train[0][0].ndata["pos"]
+    assert float(pos.norm(dim=1).max()) == pytest.approx(1, abs=1e-5)
+    assert transform_steps(recipe, "train")[-1] == ("Rotate", ("y",))
+    assert job.task.num_classes == 2
+
+
+def test_shapes_may_keep_their_sizes():
+    recipe = tiny.recipe("pointcls", data={"unit_sphere": False})
+    assert transform_steps(recipe, "test") == [("Rotate", ("so3",))]
+
+
+def test_presets_and_arguments_reach_the_network():
+    light = build(tiny.recipe("pointcls", model={"name": "dgcnn", "preset": "light", "k": 7})).make_model()
+    full = build(tiny.recipe("pointcls", model={"name": "dgcnn", "k": 7})).make_model()
+    sizes = [sum(each.numel() for each in net.parameters()) for net in (light, full)]
+    assert sizes == [sum(each.numel() for each in net.parameters()) for net in (DGCNN.light(10), DGCNN(10))]
+    assert light.backbone.k == full.backbone.k == 7
+
+
+def test_an_argument_that_the_network_refuses_is_an_error_before_training():
+    with pytest.raises(DGLError, match="num_layers"):
+        build(tiny.recipe("pointcls", model={"name": "oriented-dgcnn", "orientation": {"num_layers": 0}}))
+
+
+def test_the_network_of_a_checkpoint_is_the_trained_one():
+    path = tiny.trained("pointcls")
+    model = model_of(path)
+    weights = checkpoint.load(path)["weights"]
+    assert isinstance(model, OrientedDGCNN) and not model.training
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
+    trained = load_trained(path)
+    assert (trained.pipeline, trained.num_points, trained.columns) == ("pointcls", 40, None)
+    assert trained.facts["class_names"][0] == "armchair"
+
+
+def test_loading_a_network_draws_nothing():
+    before = torch.get_rng_state()
+    model_of(tiny.trained("pointcls"))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def _changed(path, **changes):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    state = {name: value for name, value in (state | changes).items() if value is not None}
+    checkpoint.save(path, {name: state[name] for name in state if name not in ("format", "version")})
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"weights": None}, "not the checkpoint of a network"),
+        ({"recipe": {}}, "not the checkpoint of a network"),
+        ({"facts": {}}, "num_classes"),
+        ({"facts": {"num_classes": "ten"}}, "describe no network"),
+        ({"facts": {"num_classes": 11}}, "differ"),
+        ({"weights": {}}, "differ"),
+        ({"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}}, "os.system"),
+    ],
+)
+def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words):
+    path = _changed(tmp_path / "strange.pth", **changes)
+    with pytest.raises(DGLError, match=words) as raised:
+        load_trained(path)
+    assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)

@@ -1,0 +1,321 @@
+"""The command line: verbs, exit codes, sentences, and what it does not import."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from dgl_orient.data import write_cloud
+from dgl_orient.go import cli, environment, registry, shipped
+from tests.go.hostile import GOOD, HOSTILE
+
+TOP = Path(__file__).parents[2]
+
+
+def command(*arguments, folder, **variables) -> subprocess.CompletedProcess:
+    """The command line in a process of its own."""
+    path = os.pathsep.join([*variables.pop("path", []), str(TOP)])
+    return subprocess.run(
+        [sys.executable, "-m", "dgl_orient", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, **variables},
+        capture_output=True,
+        text=True,
+    )
+
+
+def answer(capfd, *arguments) -> tuple[int, str, str]:
+    """The exit code, output and errors of the command line, in this process."""
+    code = cli.run([str(each) for each in arguments])
+    return code, *capfd.readouterr()
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["recipe", "list"],
+        ["configure", "--help"],
+        ["configure", "pointcls", "--help"],
+        ["train", "--help"],
+        ["apply", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_help_and_list_answer_without_torch(arguments, tmp_path):
+    for name in ("torch", "dgl", "numpy", "dglgo"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise SystemError('{name} was imported')")
+    done = command(*arguments, folder=tmp_path, path=[str(tmp_path)])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("====" if "list" in arguments else "Usage: dgl-orient")
+
+
+def test_help_names_all_verbs_and_pipelines(capfd):
+    _, out, _ = answer(capfd, "--help")
+    for verb in ("configure", "configure-apply", "train", "apply", "export", "recipe", "Examples:"):
+        assert verb in out
+    _, out, _ = answer(capfd, "configure", "--help")
+    for pipeline in ("pointcls", "partseg", "normals", "nbody", "nodepred", "linkpred", "graphpred"):
+        assert f"\n  {pipeline} " in out
+
+
+def test_recipe_list_shows_ours_and_dglgos(capfd):
+    code, out, _ = answer(capfd, "recipe", "list")
+    assert code == 0 and "nodepred_cora_gcn.yaml" in out
+    for path in (TOP / "recipes").glob("*.yaml"):
+        assert f"| {path.name} " in out
+
+
+def test_recipe_get(in_folder, capfd):
+    assert answer(capfd, "recipe", "get", "nodepred_cora_gcn")[0] == 0
+    copied = in_folder / "nodepred_cora_gcn.yaml"
+    assert copied.read_bytes() == shipped.shipped_recipes()[copied.name].path.read_bytes()
+    assert answer(capfd, "recipe", "get", copied.name)[0] == 0
+    copied.write_text("mine")
+    code, _, err = answer(capfd, "recipe", "get", copied.name)
+    assert code == 2 and "is there already" in err and copied.read_text() == "mine"
+    for name in ("nodepred_cora_gnc.yaml", "../recipes/nodepred_cora_gcn.yaml", "/etc/passwd"):
+        code, _, err = answer(capfd, "recipe", "get", name)
+        assert code == 2 and err.startswith("There is no recipe") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["trian"], "No such command"),
+        (["train", "--cgf", "x"], "No such option"),
+        (["train", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml': no such file"),
+        (["train", "--cfg", "."], "Cannot read '.': is a directory"),
+        (["export", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml'"),
+        (["apply"], "Say either --cfg FILE, or --cpt FILE"),
+        (["apply", "--cpt", "x.pth"], "Name files or folders"),
+        (["apply", "--cpt", "x.pth", "a.ply"], "x.pth"),
+        (["apply", "--cfg", "x.yaml", "--seed", "3"], "With --cfg the recipe says seed"),
+        (["configure", "pointcls", "--data", "shapes"], "Missing option '--model'"),
+        (["configure", "pointcls", "--data", "shapse", "--model", "dgcnn"], "did you mean 'shapes'?"),
+        (
+            ["configure", "pointcls", "--data", "shapes", "--model", "egnn"],
+            "'egnn' is not known for pointcls",
+        ),
+        (["configure", "nodepred", "--data", "corra", "--model", "gcn"], "'corra' is not one of 'cora'"),
+        (["configure-apply", "pointcls", "--cpt", "nowhere.pth"], "nowhere.pth"),
+    ],
+)
+def test_user_errors_are_sentences(arguments, words, in_folder, capfd):
+    code, out, err = answer(capfd, *arguments)
+    assert (code, out) == (2, "") and words in err and "Traceback" not in err
+    assert not list(in_folder.iterdir())
+
+
+@pytest.mark.parametrize("verb", ["train", "export"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_recipes_end_in_sentences(name, verb, in_folder, capfd):
+    text, words = HOSTILE[name]
+    (in_folder / "cfg.yaml").write_text(text)
+    code, out, err = answer(capfd, verb)
+    assert (code, out) == (2, ""), err
+    assert words in err and "Traceback" not in err
+    assert all(line.isprintable() and len(line) < 1000 for line in err.splitlines())
+    assert [path.name for path in in_folder.iterdir()] == ["cfg.yaml"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00a", b"caf\xe9: 1", b"a: \x00", b"\x89PNG\r\n", b"\n" * 9]
+)
+def test_files_that_are_no_text(content, in_folder, capfd):
+    (in_folder / "cfg.yaml").write_bytes(content)
+    code, _, err = answer(capfd, "train", "--cfg", "cfg.yaml")
+    assert code == 2 and "cfg.yaml" in err and err.count("\n") == 1
+
+
+def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
+    code, out, _ = answer(capfd, "configure", "nodepred", "--data", "cora", "--model", "gcn")
+    assert code == 0 and "nodepred_cora_gcn.yaml" in out
+    recipe = yaml.safe_load((in_folder / "nodepred_cora_gcn.yaml").read_text())
+    assert (recipe["pipeline_name"], recipe["data"]["name"], recipe["model"]["name"]) == (
+        "nodepred",
+        "cora",
+        "gcn",
+    )
+    assert answer(capfd, "export", "--cfg", "nodepred_cora_gcn.yaml", "--output", "own.py")[0] == 0
+    compile((in_folder / "own.py").read_text(), "own.py", "exec")
+    # What dglgo finds wrong is told as well.
+    (in_folder / "bad.yaml").write_text(
+        "pipeline_name: nodepred\npipeline_mode: train\ndata: {name: corra}\n"
+    )
+    code, _, err = answer(capfd, "export", "--cfg", "bad.yaml")
+    assert code == 2 and "Traceback" not in err
+
+
+PLUGIN = """
+from pathlib import Path
+from dgl_orient.go.registry import register_model
+from dgl_orient.models import DGCNN
+
+Path("imported").touch()
+
+@register_model("allowed-net", pipelines=["pointcls"])
+class AllowedNet(DGCNN):
+    pass
+"""
+
+
+def test_plugins_run_only_if_allowed(in_folder, capfd, monkeypatch):
+    for table in ("_models", "_imported"):  # what is registered here is gone afterwards
+        monkeypatch.setattr(registry, table, getattr(registry, table).copy())
+    monkeypatch.syspath_prepend(in_folder)
+    (in_folder / "plugin_of_recipe.py").write_text(PLUGIN)
+    recipe = GOOD.replace("dgcnn", "allowed-net") + "plugins: [plugin_of_recipe]\n"
+    (in_folder / "cfg.yaml").write_text(recipe)
+    for verb in ("train", "export"):
+        code, _, err = answer(capfd, verb)
+        assert code == 2 and "--allow-plugins" in err
+        assert "plugin_of_recipe" not in sys.modules and not (in_folder / "imported").exists()
+    code, _, err = answer(capfd, "export", "--allow-plugins")
+    assert code == 0, err
+    assert (in_folder / "imported").exists()
+    assert "from plugin_of_recipe import AllowedNet" in (in_folder / "script.py").read_text()
+    del sys.modules["plugin_of_recipe"]
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    """The folder of a tiny training, made by the command line."""
+    folder = tmp_path_factory.mktemp("training")
+    recipe = yaml.safe_load(GOOD)
+    recipe["data"] = {"name": "shapes", "num_points": 32, "num_shapes": 20, "classes": ["chair", "mug"]}
+    recipe["model"] |= {"k": 4, "embed_feats": 8, "widths": [4, 4]}
+    recipe["general_pipeline"] = {
+        "num_epochs": 2,
+        "train_batch_size": 10,
+        "save_path": str(folder / "results"),
+    }
+    (folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
+    assert cli.run(["train", "--cfg", str(folder / "cfg.yaml"), "--quiet"]) == 0
+    return folder
+
+
+def test_train_resume_and_refusal(training, capfd):
+    results = json.loads((training / "results" / "results.json").read_text())
+    assert set(results["metrics"]["test"]) >= {"accuracy"}
+    code, _, err = answer(capfd, "train", "--cfg", training / "cfg.yaml")
+    assert code == 2 and "--resume" in err and err.count("\n") == 1
+    assert answer(capfd, "train", "--cfg", training / "cfg.yaml", "--resume", "--quiet") == (0, "", "")
+
+
+def test_apply_directly_and_by_recipe(training, in_folder, capfd):
+    write_cloud(in_folder / "cloud.ply", np.random.default_rng(0).random((50, 3)))
+    checkpoint = training / "results" / "run_0.pth"
+    code, out, err = answer(capfd, "apply", "--cpt", checkpoint, "cloud.ply", "--out", "first")
+    assert code == 0, err
+    assert "predictions.json" in out
+    first = json.loads((in_folder / "first" / "predictions.json").read_text())
+    assert answer(capfd, "configure-apply", "pointcls", "--cpt", checkpoint, "--cfg", "apply.yaml")[0] == 0
+    recipe = yaml.safe_load((in_folder / "apply.yaml").read_text())
+    recipe["data"]["raw_dir"] = "cloud.ply"
+    recipe["general_pipeline"]["save_path"] = "second"
+    (in_folder / "apply.yaml").write_text(yaml.safe_dump(recipe))
+    assert answer(capfd, "apply", "--cfg", "apply.yaml", "--quiet") == (0, "", "")
+    assert json.loads((in_folder / "second" / "predictions.json").read_text()) == first
+
+
+def test_configure_train_export_agree(training, in_folder, capfd):
+    assert answer(capfd, "configure", "pointcls", "--data", "shapes", "--model", "dgcnn")[0] == 0
+    code, out, _ = answer(capfd, "export", "--cfg", "pointcls_shapes_dgcnn.yaml", "--output", "train.py")
+    assert code == 0 and "train.py" in out
+    compile((in_folder / "train.py").read_text(), "train.py", "exec")
+
+
+def test_what_this_machine_cannot_do_is_told_before_any_work(in_folder, capfd, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    recipe = yaml.safe_load(GOOD) | {"device": "cuda:0"}
+    recipe["general_pipeline"]["num_workers"] = 10**6
+    (in_folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
+    code, _, err = answer(capfd, "train")
+    assert code == 2 and err.count("\n") == 2 and "finds no GPU" in err and "num_workers" in err
+    assert not (in_folder / "results").exists()
+
+
+def test_writing_where_nothing_can_be_written(in_folder, capfd):
+    names = ["--data", "shapes", "--model", "dgcnn"]
+    code, _, err = answer(capfd, "configure", "pointcls", *names, "--cfg", "no/such/folder/cfg.yaml")
+    assert code == 2 and "no/such/folder" in err and err.count("\n") == 1
+    assert not list(in_folder.iterdir())
+
+
+def test_ctrl_c_ends_with_130(tmp_path):
+    recipe = yaml.safe_load(GOOD)
+    recipe["data"]["num_shapes"], recipe["general_pipeline"]["num_epochs"] = 40, 100000
+    (tmp_path / "cfg.yaml").write_text(yaml.safe_dump(recipe))
+    environ = {**os.environ, "PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "-m", "dgl_orient", "train"]
+    process = subprocess.Popen(run, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True)
+    last = tmp_path / "results" / "run_0" / "last.pth"
+    while not last.exists() and process.poll() is None:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130 and "Traceback" not in err and last.name in err
+    assert last.exists()
+
+
+def test_only_the_first_process_prints(in_folder, capfd, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    assert answer(capfd, "train", "--cfg", "nowhere.yaml") == (2, "", "")
+    assert answer(capfd, "recipe", "list") == (0, "", "")
+
+
+def test_bugs_are_not_hidden(monkeypatch):
+    monkeypatch.setattr(shipped, "recipe_table", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.run(["recipe", "list"])
+
+
+def test_environment_keeps_what_the_user_chose(monkeypatch):
+    monkeypatch.setenv("DGLBACKEND", "chosen")
+    environment.prepare()
+    assert os.environ["DGLBACKEND"] == "chosen"
+    monkeypatch.delenv("DGLBACKEND")
+    environment.prepare()
+    assert os.environ["DGLBACKEND"] == "pytorch"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+def test_freed_memory_is_kept_for_the_next_tensor():
+    """Large blocks come from the heap, as they do with glibc only once its thresholds are raised."""
+    program = """
+        import ctypes
+        from dgl_orient.go.environment import prepare
+        prepare()
+        libc = ctypes.CDLL(None)
+        class Use(ctypes.Structure):
+            _fields_ = [(name, ctypes.c_size_t) for name in
+                        "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks top".split()]
+        libc.malloc.restype, libc.mallinfo2.restype = ctypes.c_void_p, Use
+        before = libc.mallinfo2()
+        libc.malloc(ctypes.c_size_t(64 << 20))
+        after = libc.mallinfo2()
+        print(after.hblks - before.hblks, after.arena - before.arena >= 64 << 20)
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    run = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(run, env={**kept, "PYTHONPATH": str(TOP)}, capture_output=True, text=True)
+    if "mallinfo2" in done.stderr:
+        pytest.skip("an old glibc, or another C library")
+    assert done.stdout.split() == ["0", "True"], done.stderr

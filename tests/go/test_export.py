@@ -1,0 +1,132 @@
+"""Exported scripts: they run on their own, train as the recipe does, and hold nothing unchecked."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from dgl import DGLError
+
+from dgl_orient.go.export import _literal, export, script_of
+from dgl_orient.go.registry import register_model
+from dgl_orient.models import DGCNN
+from tests.go import tiny
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def _run(path, folder) -> str:
+    """What a script prints; dglgo cannot be imported while it runs."""
+    blocked = folder / "blocked"
+    blocked.mkdir(exist_ok=True)
+    (blocked / "dglgo.py").write_text("raise ImportError('not needed')")
+    environment = os.environ | {"PYTHONPATH": f"{blocked}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("pipeline", tiny.PIPELINES)
+def test_a_script_trains_as_its_recipe_does(pipeline, tmp_path):
+    general = dict(num_epochs=2, grad_clip=1.0, seed=3, lr_scheduler={"name": "cosine", "warmup_epochs": 1})
+    if pipeline != "nbody":
+        general |= dict(augment={"scale": [0.6666666, 1.5], "jitter": 0.01})
+    recipe = tiny.recipe(pipeline, **general)
+    export(recipe, tmp_path / "script.py")
+    printed = _run(tmp_path / "script.py", tmp_path)
+    results = tiny.train(recipe, tmp_path / "trained")
+    log = (tmp_path / "trained" / "run_0" / "log.jsonl").read_text().splitlines()
+    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", printed)]
+    assert losses == pytest.approx([json.loads(line)["loss"] for line in log], rel=1e-4, abs=2e-6)
+    metrics = results["metrics"]["test"]
+    for name, value in re.findall(r"^(\w+): ([\d.]+) ±", printed, re.MULTILINE):
+        assert float(value) == pytest.approx(metrics.pop(name)["mean"], abs=1e-3)
+    assert not metrics
+    assert (tmp_path / "results" / "weights_3.pth").exists()
+
+
+VARIANTS = {
+    "step": dict(lr_scheduler={"name": "step", "step_size": 1}, optimizer={"name": "sgd", "lr": 0.1}),
+    "plateau": dict(lr_scheduler={"name": "plateau"}, optimizer={"name": "adamw"}, num_runs=3),
+    "none": dict(lr_scheduler={"name": "none"}, bf16=True, early_stop={"patience": 3}),
+    "cosine": dict(label_smoothing=0.2, num_workers=2, save_path="folder with 'quotes' and \"more\""),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_all_settings_give_code_of_our_style(name, tmp_path):
+    text = script_of(tiny.recipe("pointcls", **VARIANTS[name]))
+    compile(text, "script.py", "exec")
+    assert ("autocast" in text) == (name == "none") and ("PATIENCE" in text) == (name == "none")
+    ruff = shutil.which("ruff", path=os.path.dirname(sys.executable)) or shutil.which("ruff")
+    if ruff is None:
+        pytest.skip("ruff is not installed")
+    path = tmp_path / "script.py"
+    path.write_text(text)
+    options = ["--config", os.path.join(ROOT, "pyproject.toml"), str(path)]
+    subprocess.run([ruff, "check", *options], check=True)
+    if name != "cosine":  # which has a text in whose quotes ruff would have a say
+        subprocess.run([ruff, "format", "--check", *options], check=True)
+
+
+HOSTILE = [
+    "'); import os; os.system('touch owned'); ('",
+    '"""\nimport os\n"""',
+    "{{ 7 * 7 }}{% raw %}",
+    "\\",
+    "ünï 'c' \"d\"",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_of_a_recipe_stay_texts(text):
+    recipe = tiny.recipe("pointcls")
+    recipe["general_pipeline"]["save_path"] = recipe["data"]["save_dir"] = text
+    tree = ast.parse(script_of(recipe))
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert values.count(text) == 4  # the folder, and where three data sets are kept
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    assert names <= {"copy", "math", "os", "torch"}
+    calls = [
+        node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and hasattr(node.func, "id")
+    ]
+    assert not {"exec", "eval", "__import__"} & set(calls)
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a")])
+def test_only_plain_values_are_written(value):
+    with pytest.raises(DGLError, match="plain value"):
+        _literal(value)
+
+
+def test_a_network_of_ones_own_is_imported_from_its_module():
+    register_model("exported-net", ["pointcls"])(_Own)
+    text = script_of(tiny.recipe("pointcls", model={"name": "exported-net", "k": 5}))
+    assert f"from {_Own.__module__} import _Own" in text and "_Own(train_set.num_classes, k=5)" in text
+
+
+class _Own(DGCNN):
+    """A network of a user."""
+
+
+def test_a_class_inside_a_function_cannot_be_exported():
+    class Hidden(DGCNN):
+        pass
+
+    register_model("hidden-net", ["pointcls"])(Hidden)
+    with pytest.raises(DGLError, match="top of a module"):
+        script_of(tiny.recipe("pointcls", model={"name": "hidden-net"}))
+
+
+def test_a_script_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(DGLError, match="Cannot write"):
+        export(tiny.recipe("pointcls"), tmp_path / "file" / "script.py")

@@ -1,0 +1,56 @@
+"""Recipes so small that each is trained in a second, and networks trained from them."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from dgl_orient.go.build import build
+from dgl_orient.go.recipe import check
+from dgl_orient.train.loop import fit
+
+PIPELINES = ("pointcls", "partseg", "normals", "nbody")
+SIZES = {"train": 10, "val": 5, "test": 5}
+
+_SHAPES = {"name": "shapes", "num_points": 40, "num_shapes": SIZES}
+_CHARGED = {"name": "charged", "num_particles": 5, "horizon": 20, "size": SIZES}
+_NETWORK = {
+    "name": "oriented-dgcnn",
+    "preset": "light",
+    "widths": [8, 8],
+    "embed_feats": 16,
+    "head_feats": [16],
+    "k": 6,
+    "sizes": [8],
+    "orientation_k": 6,
+    "num_orientations": 1,
+    "orientation": {"hidden_feats": 8, "hidden_vectors": 4, "num_layers": 1},
+}
+
+
+def recipe(pipeline: str, data: dict | None = None, model: dict | None = None, **general) -> dict:
+    """A checked recipe; what is given is added to or replaces what it has."""
+    particles = pipeline == "nbody"
+    own = {"name": "egnn", "hidden_feats": 8, "num_layers": 1} if particles else _NETWORK
+    return check(
+        {
+            "pipeline_name": pipeline,
+            "data": (_CHARGED if particles else _SHAPES) | (data or {}),
+            "model": own if model is None else model,
+            "general_pipeline": {"num_epochs": 1, "train_batch_size": 5} | general,
+        }
+    )
+
+
+def train(checked: dict, folder: Path) -> dict:
+    job = build(checked)
+    return fit(job.task, job.make_model, job.splits, job.settings, checked, folder, progress=False)
+
+
+@cache
+def trained(pipeline: str) -> Path:
+    """The checkpoint of a network that was trained for an epoch."""
+    folder = Path(tempfile.mkdtemp(prefix="dgl-orient-test-"))
+    train(recipe(pipeline), folder / "results")
+    return folder / "results" / "run_0.pth"

@@ -1,0 +1,208 @@
+"""Checkpoints: round trips, whole or not at all, and nothing in them is ever run."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import zipfile
+from contextlib import ExitStack, contextmanager
+
+import pytest
+import torch
+from dgl import DGLError
+from torch import nn
+
+from dgl_orient.train import checkpoint
+from tests.train.small import assert_same_weights, final_state, network, train
+
+
+@contextmanager
+def small_files(size: int):
+    """Within it no file can grow beyond a size, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_round_trip(tmp_path):
+    state = {"weights": {"a": torch.rand(3, 2)}, "history": [{"epoch": 1, "loss": 0.5}], "best": None}
+    checkpoint.save(tmp_path / "new" / "net.pth", state)
+    loaded = checkpoint.load(tmp_path / "new" / "net.pth")
+    assert torch.equal(loaded["weights"]["a"], state["weights"]["a"])
+    assert loaded["history"] == state["history"] and loaded["best"] is None
+    assert os.listdir(tmp_path / "new") == ["net.pth"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "net.pth"
+    checkpoint.save(path, {"weights": torch.ones(10)})
+    before = path.read_bytes()
+    with small_files(10_000), pytest.raises(DGLError, match="Cannot write .*net.pth: file too large; .*kept"):
+        checkpoint.save(path, {"weights": torch.zeros(100_000)})
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["net.pth"]
+
+
+def test_a_full_disk_ends_a_training_that_can_go_on(tmp_path):
+    train(tmp_path / "whole", num_epochs=3)
+    last = tmp_path / "parts" / "run_0" / "last.pth"
+    with ExitStack() as disk:
+
+        def network_that_fills_the_disk():
+            """As soon as there is a checkpoint, there is no room for another."""
+            model = network()
+            model.register_forward_pre_hook(
+                lambda *_: disk.enter_context(small_files(5000)) if last.exists() else None
+            )
+            return model
+
+        with pytest.raises(DGLError, match="Cannot write .*pth: file too large"):
+            train(tmp_path / "parts", network_that_fills_the_disk, num_epochs=3)
+    assert len(final_state(tmp_path / "parts")["history"]) == 1
+    train(tmp_path / "parts", resume=True, num_epochs=3)
+    assert_same_weights(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_a_folder_without_permission_is_a_sentence(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(DGLError, match="Cannot write"):
+        checkpoint.save(blocked / "net.pth", {})
+
+
+class Malicious:
+    """A pickle that makes a file when it is read."""
+
+    def __init__(self, path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda bad: bad, lambda bad: {"format": checkpoint.FORMAT, "version": 1, "weights": bad}]
+)
+def test_a_malicious_checkpoint_is_refused_and_not_run(tmp_path, wrap):
+    made, path = tmp_path / "made", tmp_path / "bad.pth"
+    torch.save(wrap(Malicious(made)), path)
+    torch.load(path, weights_only=False)  # it would work
+    assert made.exists()
+    made.unlink()
+    with pytest.raises(DGLError, match="bad.pth was refused.*might run code"):
+        checkpoint.load(path)
+    assert not made.exists()
+
+
+def test_a_plain_pickle_is_refused_and_not_run(tmp_path):
+    made, path = tmp_path / "made", tmp_path / "bad.pth"
+    path.write_bytes(pickle.dumps(Malicious(made)))
+    with pytest.raises(DGLError, match="bad.pth is damaged or not a checkpoint"):
+        checkpoint.load(path)
+    torch.save(Malicious(made), path, _use_new_zipfile_serialization=False)
+    with pytest.raises(DGLError, match="bad.pth is damaged or not a checkpoint"):
+        checkpoint.load(path)
+    assert not made.exists()
+
+
+def test_a_network_in_place_of_numbers_is_refused(tmp_path):
+    torch.save(nn.Linear(2, 2), tmp_path / "module.pth")
+    with pytest.raises(DGLError, match="module.pth was refused"):
+        checkpoint.load(tmp_path / "module.pth")
+
+
+def test_every_truncated_file_is_a_sentence(tmp_path):
+    path = tmp_path / "net.pth"
+    checkpoint.save(path, {"weights": {"a": torch.rand(50)}})
+    content = path.read_bytes()
+    for size in range(0, len(content), 97):
+        path.write_bytes(content[:size])
+        with pytest.raises(DGLError, match="net.pth"):
+            checkpoint.load(path)
+
+
+def test_a_garbled_file_is_a_sentence_or_read_as_it_was(tmp_path):
+    """Never are weights read that were not written."""
+    path, weights = tmp_path / "net.pth", torch.rand(200)
+    checkpoint.save(path, {"weights": weights})
+    content = path.read_bytes()
+    refused = 0
+    for place in range(0, len(content), 11):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :])
+        try:
+            assert torch.equal(checkpoint.load(path)["weights"], weights)
+        except DGLError as error:
+            assert "net.pth" in str(error)
+            refused += 1
+    assert refused > 80
+
+
+def test_a_compressed_file_is_refused(tmp_path):
+    checkpoint.save(tmp_path / "net.pth", {"weights": torch.zeros(1000)})
+    with (
+        zipfile.ZipFile(tmp_path / "net.pth") as plain,
+        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
+    ):
+        for name in plain.namelist():
+            bomb.writestr(name, plain.read(name))
+    with pytest.raises(DGLError, match="bomb.pth is damaged or not a checkpoint"):
+        checkpoint.load(tmp_path / "bomb.pth")
+
+
+@pytest.mark.parametrize(
+    "state, words",
+    [
+        ({"state_dict": {}}, "not a checkpoint of dgl_orient"),
+        ([1, 2], "not a checkpoint of dgl_orient"),
+        (torch.ones(2), "not a checkpoint of dgl_orient"),
+        ({"format": checkpoint.FORMAT, "version": 99}, "version 99 .*reads version 1"),
+        ({"format": checkpoint.FORMAT}, "version None"),
+    ],
+)
+def test_checkpoints_of_other_programs_and_versions(tmp_path, state, words):
+    torch.save(state, tmp_path / "other.pth")
+    with pytest.raises(DGLError, match=f"other.pth .*{words}"):
+        checkpoint.load(tmp_path / "other.pth")
+
+
+def test_no_file_and_a_folder(tmp_path):
+    with pytest.raises(DGLError, match="There is no checkpoint .*none.pth"):
+        checkpoint.load(tmp_path / "none.pth")
+    with pytest.raises(DGLError, match="Cannot read the checkpoint .*: is a directory"):
+        checkpoint.load(tmp_path)
+
+
+def test_weights_that_do_not_fit_are_named():
+    weights = checkpoint.weights_of(nn.Linear(3, 2))
+    with pytest.raises(DGLError, match="net.pth do not fit this Linear: weight differ"):
+        checkpoint.load_weights(nn.Linear(4, 2), weights, "net.pth")
+    with pytest.raises(DGLError, match="bias differ"):
+        checkpoint.load_weights(nn.Linear(3, 2, bias=False), weights, "net.pth")
+
+
+def test_weights_are_a_copy():
+    layer = nn.Linear(2, 2)
+    weights = checkpoint.weights_of(layer)
+    with torch.no_grad():
+        layer.weight += 1
+    assert not torch.equal(weights["weight"], layer.weight)
+
+
+def test_a_damaged_last_checkpoint_is_a_sentence_and_stays(tmp_path):
+    last = tmp_path / "run_0" / "last.pth"
+    last.parent.mkdir()
+    last.write_bytes(b"PK half a file")
+    with pytest.raises(DGLError, match="last.pth is damaged"):
+        train(tmp_path, resume=True)
+    assert last.read_bytes() == b"PK half a file"
+
+
+def test_the_network_is_not_mistaken_for_the_training(tmp_path):
+    train(tmp_path, num_epochs=1)
+    (tmp_path / "run_0.pth").replace(tmp_path / "run_0" / "last.pth")
+    with pytest.raises(DGLError, match="no training to go on with"):
+        train(tmp_path, resume=True, num_epochs=1)

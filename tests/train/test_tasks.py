@@ -1,0 +1,143 @@
+"""Tasks: losses by hand, sums that add up over shares, sentences for data that does not fit."""
+
+from __future__ import annotations
+
+import math
+
+import dgl
+import pytest
+import torch
+from dgl import DGLError
+from torch import nn
+
+import dgl_orient
+from dgl_orient.train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification
+from tests.clouds import generator
+
+PARTS = [(0, 1), (2, 3, 4)]
+
+
+def clouds(sizes: list[int], **data):
+    graph = dgl_orient.point_cloud(torch.zeros(sum(sizes), 3), sizes)
+    graph.ndata.update({name: torch.as_tensor(value) for name, value in data.items()})
+    return graph
+
+
+def test_classification_by_hand():
+    logits = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]])
+    loss, count = PointClassification(2).loss(logits, clouds([1, 1]), torch.tensor([0, 1]))
+    assert count == 2 and float(loss) == pytest.approx(-math.log(3 / 4) - math.log(1 / 2))
+    # With smoothing 0.2 over two classes the truth weighs 0.9 and the other class 0.1.
+    smoothed, _ = PointClassification(2, 0.2).loss(logits[:1], clouds([1]), torch.tensor([0]))
+    assert float(smoothed) == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
+
+
+def test_parts_of_other_categories_are_no_answers():
+    task = PartSegmentation(PARTS)
+    logits = torch.tensor([[0.0, 1, 9, 0, 0], [9, 0, 1, 0, 0]])
+    graph, label = clouds([1, 1], part=[1, 2]), torch.tensor([0, 1])
+    assert task.answers(logits, graph, label).tolist() == [1, 2]
+    metric = task.metric()
+    task.update(metric, logits, graph, label)
+    assert metric.result()["instance_miou"] == 1.0
+
+
+def test_segmentation_tells_the_category_where_there_is_one():
+    class Echo(nn.Module):
+        def forward(self, graph, category=None):
+            return category
+
+    label = torch.tensor([1, 0])
+    assert PartSegmentation(PARTS).forward(Echo(), clouds([1, 1]), label) is label
+    assert PartSegmentation(PARTS[:1]).forward(Echo(), clouds([1, 1]), None) is None
+
+
+def test_segmentation_without_labels_is_of_the_only_category():
+    task = PartSegmentation([(0, 1)])
+    graph = clouds([2], part=[0, 1])
+    logits = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    metric = task.metric()
+    task.update(metric, logits, graph, None)
+    assert metric.result()["class_miou"] == 1.0 and task.loss(logits, graph, None)[1] == 2
+
+
+def test_normals_by_hand():
+    graph = clouds([3], normal=[[0.0, 0, 1], [0, 0, 1], [0, 1, 0]])
+    answer = torch.tensor([[0.0, 0, 2], [0, 0, -1], [0, 1, 1]])
+    root = math.sqrt(0.5)
+    assert float(NormalEstimation().loss(answer, graph, None)[0]) == pytest.approx(0 + 2 + 1 - root)
+    for shape in (answer, answer.unsqueeze(1)):
+        task = NormalEstimation(signed=False)
+        assert float(task.loss(shape, graph, None)[0]) == pytest.approx(1 - root)
+        metric = task.metric()
+        task.update(metric, shape, graph, None)
+        assert metric.result() == pytest.approx(
+            {"normal_error": (3 - root) / 3, "unsigned_normal_error": (1 - root) / 3}
+        )
+    assert NormalEstimation().main_metric == "normal_error"
+    assert NormalEstimation(signed=False).main_metric == "unsigned_normal_error"
+
+
+def test_a_normal_of_length_zero_has_a_finite_gradient():
+    answer = torch.zeros(1, 3, requires_grad=True)
+    NormalEstimation().loss(answer, clouds([1], normal=[[0.0, 0, 1]]), None)[0].backward()
+    assert torch.isfinite(answer.grad).all()
+
+
+def test_nbody_is_the_mean_squared_error():
+    truth, answer = torch.randn(2, 5, 3, generator=generator())
+    graph = clouds([2, 3], target_pos=truth)
+    loss, count = NBody().loss(answer, graph, None)
+    assert float(loss / count) == pytest.approx(float(nn.functional.mse_loss(answer, truth)))
+    metric = NBody().metric()
+    NBody().update(metric, answer, graph, None)
+    assert metric.result()["mse"] == pytest.approx(float(loss / count))
+
+
+def test_shares_add_up():
+    """The sums and counts of two batches are those of both together."""
+    draw = generator(1)
+    sizes, label = [3, 5], torch.tensor([1, 0])
+    normal, target, answer = torch.randn(3, 8, 3, generator=draw)
+    part, logits = torch.randint(5, (8,), generator=draw), torch.randn(8, 5, generator=draw)
+    both = clouds(sizes, normal=normal, target_pos=target, part=part)
+    parts = dgl.unbatch(both)
+    cases = [
+        (PointClassification(5, 0.1), logits[:2], [logits[:1], logits[1:2]]),
+        (PartSegmentation(PARTS, 0.1), logits, logits.split(sizes)),
+        (NormalEstimation(), answer, answer.split(sizes)),
+        (NBody(), answer, answer.split(sizes)),
+    ]
+    for task, whole, shares in cases:
+        loss, count = task.loss(whole, both, label)
+        pairs = [task.loss(*each) for each in zip(shares, parts, label.split(1))]
+        assert float(loss) == pytest.approx(float(sum(pair[0] for pair in pairs)), rel=1e-5)
+        assert count == sum(pair[1] for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    "task", [PointClassification(2), NBody(), NormalEstimation()], ids=lambda task: task.name
+)
+def test_better_is_strictly_better(task):
+    high, low = task.is_better(1.0, 0.5), task.is_better(0.5, 1.0)
+    assert (high, low) == ((True, False) if task.direction == "max" else (False, True))
+    assert not task.is_better(0.5, 0.5) and not task.is_better(math.nan, 0.5)
+
+
+def test_data_that_does_not_fit_is_a_sentence():
+    graph, label = clouds([2]), torch.tensor([0])
+    with pytest.raises(DGLError, match="needs clouds with labels"):
+        PointClassification(2).loss(torch.zeros(1, 2), graph, None)
+    with pytest.raises(DGLError, match=r"logits of shape \(1, 2\) .*got \(1, 3\)"):
+        PointClassification(2).loss(torch.zeros(1, 3), graph, label)
+    with pytest.raises(DGLError, match="labels from 0 to 1, got 5"):
+        PointClassification(2).loss(torch.zeros(1, 2), graph, torch.tensor([5]))
+    with pytest.raises(DGLError, match=r"ndata\['normal'\].*only pos"):
+        NormalEstimation().loss(torch.zeros(2, 3), graph, None)
+    with pytest.raises(DGLError, match=r"ndata\['target_pos'\]"):
+        NBody().loss(torch.zeros(2, 3), graph, None)
+    graph.ndata["normal"] = graph.ndata["target_pos"] = torch.zeros(2, 3)
+    with pytest.raises(DGLError, match=r"one vector a point.*\(2, 2, 3\)"):
+        NormalEstimation().loss(torch.zeros(2, 2, 3), graph, None)
+    with pytest.raises(DGLError, match="Expected positions"):
+        NBody().loss(torch.zeros(2, 1, 3), graph, None)
