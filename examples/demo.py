@@ -2,7 +2,7 @@
 
 An oriented network and its plain twin learn from shapes that stand upright, turned about the vertical only
 (z), and from shapes in any pose (SO(3)); each is then asked about shapes that it has not seen. Last, the
-oriented one tells the classes of a few files. Run it with ``make demo``: about four minutes on two cores.
+oriented one tells the classes of a few files. Run it with ``make demo``: within five minutes on two cores.
 """
 
 from __future__ import annotations
