@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
@@ -194,7 +195,7 @@ def _parts(path: Path, label: int, parts: np.ndarray, first: int) -> np.ndarray:
     return given.astype(np.uint8)
 
 
-class _ListedShapes:
+class _ListedShapes(ABC):
     """A folder for each category with a file for each shape, and lists of the shapes."""
 
     def __init__(self, root: Path, splits: list[str], verbose: bool) -> None:
@@ -225,13 +226,13 @@ class _ListedShapes:
         for label, name, is_val in self.shapes:
             yield _Cloud(self.points(label, name, normals), label, is_val)
 
+    @abstractmethod
     def files(self, label: int, name: str) -> list[Path]:
         """The files of one shape."""
-        raise NotImplementedError
 
+    @abstractmethod
     def points(self, label: int, name: str, normals: bool) -> dict[str, np.ndarray]:
         """What they hold."""
-        raise NotImplementedError
 
     def _listing(self, split: str) -> Path:
         return self.root / "train_test_split" / f"shuffled_{split}_file_list.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
@@ -15,7 +16,7 @@ from ..data.protocols import PROTOCOLS
 __all__ = ["Augment", "EarlyStop", "Optimizer", "Scheduler", "Settings"]
 
 
-class _Checked:
+class _Checked(ABC):
     """Raises one error with a sentence for each value that cannot be."""
 
     _where = ""  # what the names begin with in a sentence
@@ -25,8 +26,9 @@ class _Checked:
         if problems:
             raise DGLError(" ".join(problems))
 
+    @abstractmethod
     def _problems(self) -> list[str]:
-        raise NotImplementedError
+        """A sentence for each of them."""
 
     def _integer(self, name: str, least: int | None = None) -> list[str]:
         number = as_integer(getattr(self, name))

@@ -261,22 +261,24 @@ def test_no_permission_gives_a_sentence(tmp_path):
         root.chmod(0o700)
 
 
-def fails(folder, sentence, **arguments):
+def assert_fails(folder, sentence, **arguments):
     with pytest.raises(DGLError, match=sentence) as error:
         ModelNet40(folder, **({"num_points": 4} | arguments))
     assert "\n" not in str(error.value)
 
 
 def test_wrong_folders_give_a_sentence(tmp_path):
-    fails(tmp_path / "absent", "Cannot look into the folder .*absent for ModelNet40: no such file")
-    fails(tmp_path, f"neither is nor holds ModelNet40 in a known layout .{TXT}, {HDF5}")
+    assert_fails(tmp_path / "absent", "Cannot look into the folder .*absent for ModelNet40: no such file")
+    assert_fails(tmp_path, f"neither is nor holds ModelNet40 in a known layout .{TXT}, {HDF5}")
 
 
 def test_wrong_arguments_give_a_sentence(root):
-    fails(root, "Expected split to be one of 'train', 'val', 'trainval', 'test', got 'all'", split="all")
-    fails(root, "Expected num_points to be an integer", num_points=0)
-    fails(root, "Expected val_fraction to be above 0", val_fraction=1)
-    fails(root, "has only 6 .*, where num_points asks for 7; lower num_points", num_points=7)
+    assert_fails(
+        root, "Expected split to be one of 'train', 'val', 'trainval', 'test', got 'all'", split="all"
+    )
+    assert_fails(root, "Expected num_points to be an integer", num_points=0)
+    assert_fails(root, "Expected val_fraction to be above 0", val_fraction=1)
+    assert_fails(root, "has only 6 .*, where num_points asks for 7; lower num_points", num_points=7)
 
 
 def test_wrong_lists_of_the_txt_layout_give_a_sentence(tmp_path):
@@ -284,16 +286,16 @@ def test_wrong_lists_of_the_txt_layout_give_a_sentence(tmp_path):
     listing, names = root / "modelnet40_train.txt", root / "modelnet40_shape_names.txt"
     whole = listing.read_text()
     listing.write_text(whole + "airplane_9999\n")
-    fails(root, "Cannot find .*airplane_9999.txt, which .*modelnet40_train.txt lists: no such file")
+    assert_fails(root, "Cannot find .*airplane_9999.txt, which .*modelnet40_train.txt lists: no such file")
     listing.write_text(whole + "teapot_0001\n")
-    fails(root, "modelnet40_train.txt lists 'teapot_0001', which is of none of the 12 classes")
+    assert_fails(root, "modelnet40_train.txt lists 'teapot_0001', which is of none of the 12 classes")
     listing.write_text("\n".join(line for line in whole.split() if "xbox" not in line))
-    fails(root, "modelnet40_train.txt has no shape of 1 of 12 classes, such as xbox")
+    assert_fails(root, "modelnet40_train.txt has no shape of 1 of 12 classes, such as xbox")
     listing.write_text("")
-    fails(root, "modelnet40_train.txt: it is empty")
+    assert_fails(root, "modelnet40_train.txt: it is empty")
     listing.write_text(whole)
     names.unlink()
-    fails(root, "modelnet40_shape_names.txt: no such file")
+    assert_fails(root, "modelnet40_shape_names.txt: no such file")
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ def test_wrong_lists_of_the_txt_layout_give_a_sentence(tmp_path):
 def test_a_faulty_text_file_gives_a_sentence_and_no_cache(tmp_path, content, sentence):
     root = write_txt(tmp_path)
     (root / "desk" / "desk_0002.txt").write_text(content)
-    fails(root, f"desk_0002.txt.*{sentence}")
+    assert_fails(root, f"desk_0002.txt.*{sentence}")
     assert not list(root.glob("*.npz"))
 
 
@@ -319,25 +321,25 @@ def test_a_text_file_without_normals(tmp_path):
     for path in root.glob("*/*.txt"):
         np.savetxt(path, np.loadtxt(path, delimiter=",")[:, :3], delimiter=",")
     assert len(ModelNet40(root, num_points=4)) == 36
-    fails(root, "airplane_0000.txt has no normals; leave out normals=True", normals=True)
+    assert_fails(root, "airplane_0000.txt has no normals; leave out normals=True", normals=True)
 
 
 def test_an_hdf5_file_without_normals(tmp_path):
     root = write_hdf5(tmp_path, without="normal")
     assert len(ModelNet40(root, num_points=4)) == 36
-    fails(root, "ply_data_train0.h5 has no normals; leave out normals=True", normals=True)
+    assert_fails(root, "ply_data_train0.h5 has no normals; leave out normals=True", normals=True)
 
 
 def test_faulty_hdf5_files_give_a_sentence(tmp_path):
     h5py = pytest.importorskip("h5py")
     root = write_hdf5(tmp_path, without="label")
-    fails(root, "ply_data_train0.h5: it lacks one of the arrays")
+    assert_fails(root, "ply_data_train0.h5: it lacks one of the arrays")
     root = write_hdf5(tmp_path)
     path = root / "ply_data_train1.h5"
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], b"rubbish"):
         path.write_bytes(content)
-        fails(root, "ply_data_train1.h5: it is absent, cut short, or no HDF5 file")
+        assert_fails(root, "ply_data_train1.h5: it is absent, cut short, or no HDF5 file")
     faults = {
         r"has arrays of shape .*expected points \(B, N, 3\)": ("data", np.zeros((43, 6, 4))),
         "cloud 0 of its array data has NaN": ("data", np.full((43, 6, 3), np.nan)),
@@ -349,9 +351,9 @@ def test_faulty_hdf5_files_give_a_sentence(tmp_path):
         with h5py.File(path, "a") as file:
             del file[name]
             file[name] = array
-        fails(root, sentence)
+        assert_fails(root, sentence)
     path.unlink()
-    fails(root, "Cannot find .*ply_data_train1.h5, which .*train_files.txt lists")
+    assert_fails(root, "Cannot find .*ply_data_train1.h5, which .*train_files.txt lists")
 
 
 def test_the_official_lists_agree_on_modelnet10():

@@ -192,19 +192,19 @@ def test_where_lists_overlap_test_goes_before_val_and_val_before_train(tmp_path,
     assert "Left out 4 of the shapes" in capsys.readouterr().out
 
 
-def fails(folder, sentence, **arguments):
+def assert_fails(folder, sentence, **arguments):
     with pytest.raises(DGLError, match=sentence) as error:
         ShapeNetPart(folder, **({"num_points": 4} | arguments))
     assert "\n" not in str(error.value)
 
 
 def test_wrong_folders_and_arguments_give_a_sentence(tmp_path):
-    fails(tmp_path / "absent", "Cannot look into the folder .*absent for ShapeNet-Part: no such file")
-    fails(tmp_path, f"neither is nor holds ShapeNet-Part in a known layout .{NORMAL}, {PLAIN}, {HDF5}")
+    assert_fails(tmp_path / "absent", "Cannot look into the folder .*absent for ShapeNet-Part: no such file")
+    assert_fails(tmp_path, f"neither is nor holds ShapeNet-Part in a known layout .{NORMAL}, {PLAIN}, {HDF5}")
     root = write_normal(tmp_path)
-    fails(root, "Expected split to be one of", split="all")
-    fails(root, "Expected num_points to be", num_points=0)
-    fails(root, "Expected sample_seed to be an integer, got 0.5", sample_seed=0.5)
+    assert_fails(root, "Expected split to be one of", split="all")
+    assert_fails(root, "Expected num_points to be", num_points=0)
+    assert_fails(root, "Expected sample_seed to be an integer, got 0.5", sample_seed=0.5)
 
 
 def test_wrong_lists_give_a_sentence(tmp_path):
@@ -212,23 +212,23 @@ def test_wrong_lists_give_a_sentence(tmp_path):
     lists = official_lists()
     path = root / "train_test_split" / "shuffled_train_file_list.json"
     write_lists(root, {"train": [*lists["train"], "shape_data/02691156/absent"]})
-    fails(root, "Cannot find .*absent.txt, which .*shuffled_train_file_list.json lists: no such file")
+    assert_fails(root, "Cannot find .*absent.txt, which .*shuffled_train_file_list.json lists: no such file")
     write_lists(root, {"train": [entry for entry in lists["train"] if "04379243" not in entry], "val": []})
-    fails(root, "shuffled_train_file_list.json has no shape of 1 of 16 classes, such as Table")
+    assert_fails(root, "shuffled_train_file_list.json has no shape of 1 of 16 classes, such as Table")
     for content in ("[", '["name"]', "[3]", "3", '["shape_data/99999999/name"]'):
         path.write_text(content)
-        fails(root, "shuffled_train_file_list.json is not a list of shapes")
+        assert_fails(root, "shuffled_train_file_list.json is not a list of shapes")
     path.write_bytes(b"\xff\xfe")
-    fails(root, "shuffled_train_file_list.json: it is not a text")
+    assert_fails(root, "shuffled_train_file_list.json: it is not a text")
     write_lists(root, lists)
     (root / "train_test_split" / "shuffled_val_file_list.json").unlink()
-    fails(root, "shuffled_val_file_list.json: no such file")
+    assert_fails(root, "shuffled_val_file_list.json: no such file")
 
 
 def spoilt(root, path, content, sentence):
     whole = path.read_text()
     path.write_text(content(whole))
-    fails(root, f"{path.name}.*{sentence}")
+    assert_fails(root, f"{path.name}.*{sentence}")
     path.write_text(whole)
     assert not list(root.glob("*.npz"))
 
@@ -259,7 +259,7 @@ def test_faulty_points_and_labels_give_a_sentence(tmp_path):
     spoilt(root, labels, lambda text: text.replace("1", "3"), "Bag are the integers from 1 to 2")
     spoilt(root, labels, lambda text: text.replace("1", "0"), "parts from 0 to 2, .*from 1 to 2")
     labels.unlink()
-    fails(root, "Cannot find .*3838train0.seg, which .*shuffled_train_file_list.json lists")
+    assert_fails(root, "Cannot find .*3838train0.seg, which .*shuffled_train_file_list.json lists")
 
 
 def test_faulty_hdf5_files_give_a_sentence(tmp_path):
@@ -281,11 +281,11 @@ def test_faulty_hdf5_files_give_a_sentence(tmp_path):
             del file[name]
             if array is not None:
                 file[name] = array
-        fails(root, f"ply_data_val0.h5.*{sentence}")
+        assert_fails(root, f"ply_data_val0.h5.*{sentence}")
     path.write_bytes(whole[: len(whole) // 2])
-    fails(root, "ply_data_val0.h5: it is absent, cut short, or no HDF5 file")
+    assert_fails(root, "ply_data_val0.h5: it is absent, cut short, or no HDF5 file")
     path.unlink()
-    fails(root, "Cannot find .*ply_data_val0.h5, which .*val_hdf5_file_list.txt lists")
+    assert_fails(root, "Cannot find .*ply_data_val0.h5, which .*val_hdf5_file_list.txt lists")
     path.write_bytes(whole)
     assert len(ShapeNetPart(root, num_points=4)) == 32
 
@@ -298,7 +298,9 @@ def test_an_hdf5_set_without_a_category_gives_a_sentence(tmp_path):
             kept = file[name][1:]
             del file[name]
             file[name] = kept
-    fails(root, "test_hdf5_file_list.txt has no shape of 1 of 16 classes, such as Airplane", split="test")
+    assert_fails(
+        root, "test_hdf5_file_list.txt has no shape of 1 of 16 classes, such as Airplane", split="test"
+    )
 
 
 def test_a_broken_cache_is_rebuilt(root):
