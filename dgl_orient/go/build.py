@@ -207,7 +207,7 @@ def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:
         return PointClassification(_fact(recipe, facts, "num_classes"), general["label_smoothing"])
     if recipe["pipeline_name"] == "partseg":
         return PartSegmentation(_fact(recipe, facts, "class_parts"), general["label_smoothing"])
-    return NormalEstimation(general.get("signed", True)) if recipe["pipeline_name"] == "normals" else NBody()
+    return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
 
 
 def _new_model(recipe: Mapping[str, object], facts: Mapping[str, object]) -> nn.Module:

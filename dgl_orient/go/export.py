@@ -71,8 +71,7 @@ def script_of(recipe: Mapping[str, object]) -> str:
     settings = Settings.of(recipe["general_pipeline"])
     general, optimizer = settings.as_dict(), settings.optimizer.as_dict()
     scheduler = settings.lr_scheduler.as_dict()
-    signed = general.get("signed", True)
-    metric = _METRICS.get(pipeline) or ("normal_error" if signed else "unsigned_normal_error")
+    metric = _METRICS.get(pipeline) or ("normal_error" if settings.signed else "unsigned_normal_error")
     warmup = scheduler.get("warmup_epochs") or 0
     return _rendered(
         pipeline,
@@ -87,7 +86,7 @@ def script_of(recipe: Mapping[str, object]) -> str:
         warmup=warmup,
         patience=None if settings.early_stop is None else _literal(settings.early_stop.patience),
         bf16=settings.bf16,
-        signed=signed,
+        signed=settings.signed,
         main_metric=_literal(metric),
         better=">" if pipeline in ("pointcls", "partseg") else "<",
         steps={split: _steps(recipe, split) for split in _SPLITS},

@@ -41,8 +41,10 @@ DGLGO_APPLY = ("nodepred", "nodepred-ns", "graphpred")
 
 #: Settings of ``general_pipeline`` that mean nothing to a pipeline.
 UNUSED_SETTINGS = {
+    "pointcls": ("signed",),
+    "partseg": ("signed",),
     "normals": ("label_smoothing",),
-    "nbody": ("protocol", "label_smoothing", "augment"),
+    "nbody": ("protocol", "label_smoothing", "signed", "augment"),
 }
 
 #: Arguments of data sets that the pipeline gives: a recipe cannot.

@@ -196,6 +196,9 @@ class Settings(_Checked):
         (``step_size``, ``gamma``), ``plateau`` (``factor``, ``patience``) or ``none``.
     label_smoothing : float
         The share of certainty that is spread over all classes.
+    signed : bool
+        Whether the loss of normals counts to which side they point. If not, it is the same for a normal and
+        its opposite, and the unsigned error chooses the best epoch.
     grad_clip : float, optional
         The largest norm of the gradient of all weights together; a longer one is shortened.
     early_stop : EarlyStop, optional
@@ -225,6 +228,7 @@ class Settings(_Checked):
     optimizer: Optimizer = field(default_factory=Optimizer)
     lr_scheduler: Scheduler = field(default_factory=Scheduler)
     label_smoothing: float = 0.0
+    signed: bool = True
     grad_clip: float | None = None
     early_stop: EarlyStop | None = None
     bf16: bool = False
@@ -261,8 +265,9 @@ class Settings(_Checked):
             problems += self._choice("protocol", PROTOCOLS)
         if self.grad_clip is not None:
             problems += self._number("grad_clip", 0, above=True)
-        if not isinstance(self.bf16, bool):
-            problems.append(f"Expected bf16 to be true or false, got {self.bf16!r}.")
+        for name in ("signed", "bf16"):
+            if not isinstance(getattr(self, name), bool):
+                problems.append(f"Expected {name} to be true or false, got {getattr(self, name)!r}.")
         if not isinstance(self.save_path, str) or not self.save_path.strip():
             problems.append(f"Expected save_path to be the name of a folder, got {self.save_path!r}.")
         return problems or self._contradictions()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from dgl import DGLError
 
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go.build import build, load_trained, model_of, transform_steps
+from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
 from tests.clouds import ball
@@ -88,6 +91,30 @@ def test_presets_and_arguments_reach_the_network():
     sizes = [sum(each.numel() for each in net.parameters()) for net in (light, full)]
     assert sizes == [sum(each.numel() for each in net.parameters()) for net in (DGCNN.light(10), DGCNN(10))]
     assert light.backbone.k == full.backbone.k == 7
+
+
+class OtherSide(Shapes):
+    """Shapes whose normals point to the other side at half of the points."""
+
+    def __getitem__(self, index):
+        graph, label = super().__getitem__(index)
+        graph.ndata["normal"][::2] *= -1
+        return graph, label
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_unsigned_loss_does_not_see_signs(signed, tmp_path):
+    register_data("other-side", ["normals"], ["num_shapes"])(OtherSide)
+    losses, errors = [], []
+    for name in ("shapes", "other-side"):
+        results = tiny.train(tiny.recipe("normals", data={"name": name}, signed=signed), tmp_path / name)
+        (line,) = (tmp_path / name / "run_0" / "log.jsonl").read_text().splitlines()
+        losses.append(json.loads(line)["loss"])
+        errors.append({key: value["mean"] for key, value in results["metrics"]["test"].items()})
+        assert {*errors[-1]} == {"normal_error", "unsigned_normal_error"}
+    assert (losses[0] == losses[1]) is not signed
+    assert (errors[0]["unsigned_normal_error"] == errors[1]["unsigned_normal_error"]) is not signed
+    assert errors[0]["normal_error"] != errors[1]["normal_error"]
 
 
 def test_an_argument_that_the_network_refuses_is_an_error_before_training():

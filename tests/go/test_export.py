@@ -39,6 +39,8 @@ def test_a_script_trains_as_its_recipe_does(pipeline, tmp_path):
     general = dict(num_epochs=2, grad_clip=1.0, seed=3, lr_scheduler={"name": "cosine", "warmup_epochs": 1})
     if pipeline != "nbody":
         general |= dict(augment={"scale": [0.6666666, 1.5], "jitter": 0.01})
+    if pipeline == "normals":
+        general |= dict(signed=False)
     recipe = tiny.recipe(pipeline, **general)
     export(recipe, tmp_path / "script.py")
     printed = _run(tmp_path / "script.py", tmp_path)
@@ -75,6 +77,16 @@ def test_all_settings_give_code_of_our_style(name, tmp_path):
     subprocess.run([ruff, "check", *options], check=True)
     if name != "cosine":  # which has a text in whose quotes ruff would have a say
         subprocess.run([ruff, "format", "--check", *options], check=True)
+
+
+def test_the_sign_of_normals_changes_the_loss_and_the_choice_of_the_epoch():
+    signed, unsigned = (
+        script_of(tiny.recipe("normals", signed=value)).splitlines() for value in (True, False)
+    )
+    changed = [pair for pair in zip(signed, unsigned, strict=True) if pair[0] != pair[1]]
+    assert ["cosine.abs()" in line for pair in changed for line in pair if "mean()" in line] == [False, True]
+    metrics = [line for pair in changed for line in pair if "normal_error" in line]
+    assert ["unsigned" in line for line in metrics] == [False, True] and len(changed) == 2
 
 
 HOSTILE = [

@@ -66,6 +66,14 @@ def test_comments_are_the_docstrings(tmp_path):
     assert re.search(r"^    lr: 0\.001 +# the learning rate", text, re.M)
 
 
+def test_normals_say_whether_their_sign_counts(tmp_path):
+    text = pipelines.configure("normals", "shapes", "oriented-dgcnn", tmp_path / "cfg.yaml").read_text()
+    comment = r"Whether the loss of normals counts to which side they point\."
+    assert re.search(rf"^  signed: true +# {comment}$", text, re.M)
+    other = pipelines.configure("partseg", "shapes", "oriented-dgcnn", tmp_path / "cfg.yaml").read_text()
+    assert "signed" not in other
+
+
 def test_blank_folder_is_named_before_training(tmp_path):
     path = pipelines.configure("pointcls", "modelnet40", "dgcnn", tmp_path / "cfg.yaml")
     with pytest.raises(RecipeError, match="data.raw_dir is missing: The folder of the download"):

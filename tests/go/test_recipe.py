@@ -28,7 +28,7 @@ def test_good_recipe_is_filled_with_defaults():
     checked = check(RECIPE)
     assert checked["data"] == {"name": "shapes", "num_points": 64}
     assert checked["model"] == {"name": "dgcnn", "preset": "light"}
-    assert checked["general_pipeline"] == Settings(num_epochs=1).as_dict()
+    assert checked["general_pipeline"] | {"signed": True} == Settings(num_epochs=1).as_dict()
     assert list(checked) == [
         *("version", "pipeline_name", "pipeline_mode", "device", "data", "model", "general_pipeline")
     ]
@@ -86,6 +86,9 @@ def test_settings_are_those_of_the_data_class():
         ("nbody", "charged", "gnn", "protocol"),
         ("nbody", "charged", "linear", "augment"),
         ("normals", "shapes", "oriented-dgcnn", "label_smoothing"),
+        ("pointcls", "shapes", "dgcnn", "signed"),
+        ("partseg", "shapes", "oriented-dgcnn", "signed"),
+        ("nbody", "charged", "linear", "signed"),
     ],
 )
 def test_settings_without_meaning_are_refused(pipeline, data, model, setting):

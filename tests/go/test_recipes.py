@@ -68,6 +68,11 @@ def test_one_key_chooses_the_protocol(protocol):
     assert check(recipe)["general_pipeline"]["protocol"] == protocol
 
 
+def test_normals_of_modelnet_say_whether_their_sign_counts():
+    for name in ("normals_modelnet40_oriented-dgcnn", "normals_modelnet40_oriented-dgcnn-quick"):
+        assert read(FOLDER / f"{name}.yaml")["general_pipeline"]["signed"] is True
+
+
 RUN = [
     "pointcls_shapes_oriented-dgcnn-quick",
     "pointcls_shapes_dgcnn-quick",

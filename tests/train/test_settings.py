@@ -58,6 +58,7 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"grad_clip": 0}, "grad_clip .*above 0"),
         ({"grad_clip": float("nan")}, "grad_clip"),
         ({"bf16": "yes"}, "bf16 to be true or false"),
+        ({"signed": 1}, "signed to be true or false, got 1"),
         ({"protocol": "z/so4"}, r"protocol .*did you mean z/so3\?"),
         ({"save_path": " "}, "save_path"),
         ({"optimizer": {"name": "adamm"}}, r"optimizer.name .*did you mean adam\w*\?"),
