@@ -35,6 +35,8 @@ __all__ = [
 
 #: What a task and its network must know of the data set, as far as it has them.
 FACTS = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
+#: As much of them as a network must know, where no data set was read yet.
+_ANY_FACTS = {"num_classes": 2, "num_parts": 2}
 
 
 @dataclass(frozen=True)
@@ -100,12 +102,14 @@ def build(recipe: Mapping[str, object]) -> Job:
     ('pointcls', 20, 'DGCNN')
     """
     settings = Settings.of(recipe["general_pipeline"])
+    with torch.random.fork_rng(devices=[]):
+        _new_model(recipe, _ANY_FACTS)  # before data are read, so that arguments it refuses cost no work
     train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
     splits = Splits(train, val, {"test": test})
     facts = _facts(splits.train)
     make_model = functools.partial(_new_model, recipe, facts)
     with torch.random.fork_rng(devices=[]):
-        make_model()  # now, so that arguments it refuses cost no work
+        make_model()  # now, so that facts it refuses cost no work
     return Job(_task(recipe, facts), make_model, splits, settings)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dgl import DGLGraph
 from torch import Tensor, nn
 
+from ..nn.inputs import check_positive
 from .orienting import Orienting
 from .parts import CloudClassifier, EdgeConvs, clouds_of
 
@@ -136,6 +137,7 @@ class OrientedDGCNN(nn.Module):
         orientation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
+        check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         self.backbone = EdgeConvs(
             self.orienting.num_feats, widths, k, self.orienting.num_orientations, dynamic

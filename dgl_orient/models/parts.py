@@ -9,11 +9,12 @@ from dgl import DGLError, DGLGraph
 from dgl.ops import segment_reduce
 from torch import Tensor, nn
 
+from .._checks import check_k
 from ..graph import knn_graph
 from ..nn import OrientedEdgeConv
-from ..nn.inputs import check_coordinates, check_types
+from ..nn.inputs import check_coordinates, check_positive, check_probability, check_sizes, check_types
 
-__all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "clouds_of", "pool"]
+__all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "check_head", "clouds_of", "pool"]
 
 
 def clouds_of(graph: DGLGraph, network: nn.Module) -> tuple[Tensor, Tensor]:
@@ -27,6 +28,13 @@ def clouds_of(graph: DGLGraph, network: nn.Module) -> tuple[Tensor, Tensor]:
     check_coordinates(graph, pos)
     check_types(network, pos)
     return pos, graph.batch_num_nodes()
+
+
+def check_head(head_feats: Sequence[int], dropout: float, **sizes: int) -> None:
+    """Raise unless a head can be made with these hidden layers, this dropout and these named sizes."""
+    check_positive(**sizes)
+    check_sizes(head_feats=head_feats)
+    check_probability(dropout=dropout)
 
 
 def pool(sizes: Tensor, feat: Tensor) -> Tensor:
@@ -61,7 +69,8 @@ class EdgeConvs(nn.Module):
         self, in_feats: int, widths: Sequence[int], k: int, num_orientations: int = 0, dynamic: bool = True
     ) -> None:
         super().__init__()
-        self.k, self.dynamic = k, dynamic
+        check_sizes(1, widths=widths)
+        self.k, self.dynamic = check_k(k), dynamic
         style = dict(batch_norm=True, allow_zero_in_degree=True)
         self.convs = nn.ModuleList([OrientedEdgeConv(in_feats, widths[0], num_orientations, **style)])
         for before, after in zip(widths, widths[1:]):
@@ -125,6 +134,7 @@ class CloudClassifier(nn.Module):
         self, in_feats: int, num_classes: int, embed_feats: int, head_feats: Sequence[int], dropout: float
     ) -> None:
         super().__init__()
+        check_head(head_feats, dropout, num_classes=num_classes, embed_feats=embed_feats)
         self.embed = PointwiseMLP(in_feats, embed_feats)
         self.hidden = PointwiseMLP(2 * embed_feats, *head_feats, dropout=dropout)
         self.logits = nn.Linear(self.hidden.out_feats, num_classes)

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from .._checks import check_k
 from ..hierarchy import check_level_sizes, farthest_point_hierarchy
 from ..nn import OrientedRSConv
+from ..nn.inputs import check_positive, check_sizes
 from .orienting import Orienting
-from .parts import PointwiseMLP, clouds_of
+from .parts import PointwiseMLP, check_head, clouds_of
 
 __all__ = ["OrientedRSCNN", "RSCNN"]
 
@@ -49,6 +50,7 @@ class RSConvs(nn.Module):
     ) -> None:
         super().__init__()
         check_level_sizes(levels)
+        check_sizes(widths=widths)
         k = [check_k(number) for number in (k if isinstance(k, Sequence) else [k] * len(levels))]
         if len(levels) != len(k) or len(widths) != len(levels) + 2:
             raise DGLError(
@@ -119,6 +121,7 @@ class RSCNN(nn.Module):
         dropout: float = 0.5,
     ) -> None:
         super().__init__()
+        check_head(head_feats, dropout, num_classes=num_classes)
         self.backbone = RSConvs(3, widths, levels, k)
         self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)
         self.logits = nn.Linear(self.head.out_feats, num_classes)
@@ -186,6 +189,8 @@ class OrientedRSCNN(nn.Module):
         orientation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__()
+        check_head(head_feats, dropout, num_classes=num_classes)
+        check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, levels, orientation_k, initial, **(orientation or {}))
         of_point = self.orienting.num_orientations
         self.backbone = RSConvs(self.orienting.num_feats, widths, levels, k, of_point, num_orientations)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..nn import EquivariantReadout
 from ..nn.inputs import check_positive, check_shape
 from .orienting import Orienting
-from .parts import EdgeConvs, PointwiseMLP, clouds_of, pool
+from .parts import EdgeConvs, PointwiseMLP, check_head, clouds_of, pool
 
 __all__ = ["OrientedDGCNNSeg"]
 
@@ -74,6 +74,8 @@ class OrientedDGCNNSeg(nn.Module):
         if out not in OUT:
             raise DGLError(f"Expected out to be one of {', '.join(OUT)}, got {out!r}.")
         check_positive(0, num_categories=num_categories)
+        check_positive(orientation_k=orientation_k)
+        check_head(head_feats, dropout, num_outputs=num_outputs, embed_feats=embed_feats)
         self.num_categories = num_categories
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         total = self.orienting.num_orientations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from dgl import DGLError, DGLGraph
 from dgl.utils import expand_as_pair
@@ -13,7 +15,9 @@ __all__ = [
     "check_coordinates",
     "check_neighbours",
     "check_positive",
+    "check_probability",
     "check_shape",
+    "check_sizes",
     "check_types",
     "checked_pair",
     "checked_positions",
@@ -26,6 +30,24 @@ def check_positive(least: int = 1, **sizes: int) -> None:
         number = as_integer(size)
         if number is None or number < least:
             raise DGLError(f"Expected {name} to be an integer of at least {least}, got {size!r}.")
+
+
+def check_sizes(least: int = 0, **lists: Sequence[int]) -> None:
+    """Raise unless all named lists hold at least ``least`` integers, all of them positive."""
+    for name, sizes in lists.items():
+        if not isinstance(sizes, Sequence) or isinstance(sizes, str) or len(sizes) < least:
+            wanted = f"at least {least} integers" if least else "integers"
+            raise DGLError(f"Expected {name} to be a list of {wanted}, such as (64, 128), got {sizes!r}.")
+        for number, size in enumerate(sizes):
+            check_positive(**{f"{name}[{number}]": size})
+
+
+def check_probability(**values: float) -> None:
+    """Raise unless all named values are numbers of at least 0 and below 1."""
+    for name, value in values.items():
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (is_number and 0 <= value < 1):
+            raise DGLError(f"Expected {name} to be a number of at least 0 and below 1, got {value!r}.")
 
 
 def check_shape(name: str, value, shape: tuple[int | str, ...]) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from .gvp import GVP, Activation
-from .inputs import check_positive, check_types, checked_pair, checked_positions
+from .inputs import check_positive, check_probability, check_types, checked_pair, checked_positions
 from .messages import Messages
 from .neighbourhoods import over_neighbourhoods
 
@@ -79,6 +79,7 @@ class VGConv(nn.Module):
             raise DGLError(f"Expected message to be one of {', '.join(MESSAGES)}, got {message!r}.")
         check_positive(0, in_feats=in_feats, in_vectors=in_vectors)
         check_positive(out_feats=out_feats, out_vectors=out_vectors, message_layers=message_layers)
+        check_probability(dropout=dropout)
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.parties = ("receiver", "sender") if message == "both" else (message,)
 

@@ -117,9 +117,21 @@ def test_the_unsigned_loss_does_not_see_signs(signed, tmp_path):
     assert errors[0]["normal_error"] != errors[1]["normal_error"]
 
 
-def test_an_argument_that_the_network_refuses_is_an_error_before_training():
-    with pytest.raises(DGLError, match="num_layers"):
-        build(tiny.recipe("pointcls", model={"name": "oriented-dgcnn", "orientation": {"num_layers": 0}}))
+@pytest.mark.parametrize(
+    "model, words",
+    [
+        ({"name": "oriented-dgcnn", "orientation": {"num_layers": 0}}, "Expected num_layers .*got 0"),
+        ({"name": "oriented-dgcnn", "embed_feats": 0}, "^Expected embed_feats to be an integer"),
+        ({"name": "dgcnn", "head_feats": [0]}, r"^Expected head_feats\[0\] to be an integer"),
+        ({"name": "rscnn", "dropout": 7.0}, "^Expected dropout to be a number of at least 0 and below 1"),
+        ({"name": "oriented-dgcnn", "orientation": {"dropout": 7.0}}, "^Expected dropout to be a number"),
+        ({"name": "oriented-rscnn", "k": [8, 0]}, "^Expected k to be an integer of at least 1, got 0"),
+    ],
+)
+def test_an_argument_that_the_network_refuses_is_an_error_before_data_are_read(model, words, tmp_path):
+    data = {"name": "folder", "raw_dir": str(tmp_path / "not there"), "gravity": "z"}
+    with pytest.raises(DGLError, match=words):
+        build(tiny.recipe("pointcls", model=model) | {"data": data})
 
 
 def test_the_network_of_a_checkpoint_is_the_trained_one():

@@ -172,6 +172,72 @@ def test_the_category_of_a_cloud_is_seen():
         OrientedDGCNNSeg.light(4, sizes=(8,))(cloud, torch.tensor([0, 1]))
 
 
+BAD_HEADS = {
+    "head_feats": ["[0]", "(16, -3)", "(8.5,)", "64", "'ab'"],
+    "dropout": ["7", "-0.1", "1", "True", "'much'", "float('nan')"],
+}
+BAD_EMBEDDINGS = {"embed_feats": ["0", "-64", "1.5", "None"]}
+BAD_OF_DGCNN = {
+    "widths": ["()", "(8, 0)", "(-8,)", "8"],
+    "k": ["0", "-1", "2.5"],
+    **BAD_EMBEDDINGS,
+    **BAD_HEADS,
+}
+BAD_OF_RSCNN = {
+    "widths": ["(8, 8, 0, 8)", "8"],
+    "k": ["(8, 0)", "-8"],
+    "levels": ["(0, 8)", "8"],
+    **BAD_HEADS,
+}
+BAD_ORIENTATION = {
+    "orientation_k": ["0", "-4", "'8'"],
+    "num_orientations": ["0", "-1"],
+    "sizes": ["(0,)", "4"],
+}
+BAD_ARGUMENTS = {
+    DGCNN: {"num_classes": ["0", "-5"], **BAD_OF_DGCNN},
+    RSCNN: {"num_classes": ["0"], **BAD_OF_RSCNN},
+    OrientedDGCNN: {"num_classes": ["0"], **BAD_OF_DGCNN, **BAD_ORIENTATION},
+    OrientedRSCNN: {
+        "num_classes": ["0"],
+        **BAD_OF_RSCNN,
+        **{name: BAD_ORIENTATION[name] for name in ("orientation_k", "num_orientations")},
+    },
+    OrientedDGCNNSeg: {
+        "num_outputs": ["0"],
+        "num_categories": ["-1", "2.5"],
+        **BAD_OF_DGCNN,
+        **BAD_ORIENTATION,
+    },
+}
+SAID = {"levels": "the levels' sizes", "sizes": "the levels' sizes"}
+
+
+@pytest.mark.parametrize(
+    "make, name, value",
+    [
+        pytest.param(make, name, value, id=f"{make.__name__}-{name}-{value}")
+        for make, wrong in BAD_ARGUMENTS.items()
+        for name, values in wrong.items()
+        for value in values
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_by_name(make, name, value):
+    given = {"num_outputs" if make is OrientedDGCNNSeg else "num_classes": 5} | {name: eval(value)}
+    with pytest.raises(DGLError, match=rf"^Expected {SAID.get(name, name)}\b.*, got .*\.$"):
+        make(**given)
+
+
+def test_the_smallest_networks_can_be_made():
+    cloud = dgl_orient.point_cloud(ball(20, dtype=torch.float32), [12, 8])
+    least = dict(widths=(1,), embed_feats=1, head_feats=(), k=1, dropout=0)
+    few = dict(num_orientations=1, sizes=(), orientation_k=1)
+    assert DGCNN(1, **least)(cloud).shape == (2, 1)
+    assert OrientedDGCNN(1, **least, **few)(cloud).shape == (2, 1)
+    assert OrientedDGCNNSeg(1, **least, **few)(cloud).shape == (20, 1)
+    assert RSCNN(1, widths=[1, 1], levels=[], k=[], head_feats=[], dropout=0.0)(cloud).shape == (2, 1)
+
+
 def test_bad_input_is_refused_with_a_sentence():
     pos = ball(30, dtype=torch.float32)
     with pytest.raises(DGLError, match=r'ndata\["pos"\] holds the points'):
