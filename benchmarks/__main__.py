@@ -15,7 +15,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Compare alternatives side by side, in one run.",
-        epilog="Example: python -m benchmarks knn --full --store",
+        epilog="Example: python -m benchmarks knn --full --store. Networks for particles are compared by "
+        "python -m benchmarks.nbody.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)}; all if none is named"

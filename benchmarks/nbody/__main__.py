@@ -9,8 +9,13 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from .ablation import ablation
+from .efficiency import efficiency
 from .protocol import protocol
 from .recipes import MODELS, VARIANTS
+from .rollout import rollout
+from .speed import speed
+from .summary import summary
 from .training import Place
 
 _MODELS = ("oriented-nbody", "egnn", "gnn", "linear", "egnn-inverse")
@@ -18,6 +23,7 @@ _EPILOG = """examples:
   python -m benchmarks.nbody protocol --variant n10
   OMP_NUM_THREADS=1 python -m benchmarks.nbody protocol --variant n20-box --models egnn --seeds 0
   python -m benchmarks.nbody protocol --variant n5 --epochs 2 --quick
+  python -m benchmarks.nbody summary
 
 What is done is skipped, and what was stopped goes on, when a command is given again.
 """
@@ -53,6 +59,19 @@ def _parser() -> argparse.ArgumentParser:
     each.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="all but one if not given")
     each.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2), help="of the networks, not the data")
     each.add_argument("--epochs", type=int, default=100)
+    each = _command(commands, "ablation", "train OrientedNBody with one thing changed at a time", _ablation)
+    each.add_argument("--epochs", type=int, default=40)
+    each = _command(commands, "efficiency", "train with 100 to 3,000 trajectories", _efficiency)
+    each.add_argument("--epochs", type=int, default=100, help="with 3,000 trajectories; more with fewer")
+    each = _command(commands, "speed", "time an epoch of all networks, in turns", _speed)
+    each.add_argument("--variants", nargs="+", choices=VARIANTS, default=("n5", "n10", "n20"))
+    each.add_argument("--batches", type=int, default=5, help="to learn from, and to validate by")
+    each.add_argument("--repeats", type=int, default=7)
+    each = _command(commands, "rollout", "apply networks of the protocol ten times", _rollout)
+    each.add_argument("--models", nargs="+", choices=MODELS, default=("oriented-nbody", "egnn"))
+    each.add_argument("--epochs", type=int, default=100, help="for which they were trained, seed 0 at n10")
+    each.add_argument("--systems", type=int, default=500, help="of the test set, default %(default)s")
+    _command(commands, "summary", "collect all records into tables and pictures", _summary)
     return parser
 
 
@@ -70,6 +89,26 @@ def _command(commands, name: str, text: str, run) -> argparse.ArgumentParser:
 
 def _protocol(given: argparse.Namespace, place: Place) -> None:
     protocol(given.variant, given.models, given.seeds, given.epochs, place, given.quick)
+
+
+def _ablation(given: argparse.Namespace, place: Place) -> None:
+    ablation(given.epochs, place, given.quick)
+
+
+def _efficiency(given: argparse.Namespace, place: Place) -> None:
+    efficiency(given.epochs, place, given.quick)
+
+
+def _speed(given: argparse.Namespace, place: Place) -> None:
+    speed(given.variants, given.batches, given.repeats, place, given.quick)
+
+
+def _rollout(given: argparse.Namespace, place: Place) -> None:
+    rollout(given.models, given.epochs, given.systems, place, given.quick)
+
+
+def _summary(given: argparse.Namespace, place: Place) -> None:
+    summary(place)
 
 
 if __name__ == "__main__":

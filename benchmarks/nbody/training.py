@@ -122,10 +122,17 @@ def read_json(path: Path) -> dict | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def write_json(path: Path, content: Mapping[str, object]) -> None:
-    """Write a line for every key; a reader never sees half a file."""
+def write_json(path: Path, content: Mapping[str, object], levels: int = 1) -> None:
+    """Write a line for every key of so many levels; a reader never sees half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items())
     temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    temporary.write_text(_text(content, levels) + "\n", encoding="utf-8")
     temporary.replace(path)
+
+
+def _text(value: object, levels: int, indent: str = "") -> str:
+    if levels == 0 or not isinstance(value, Mapping) or not value:
+        return json.dumps(value)
+    inner = indent + " "
+    lines = [f"{inner}{json.dumps(key)}: {_text(each, levels - 1, inner)}" for key, each in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
