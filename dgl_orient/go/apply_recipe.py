@@ -1,13 +1,16 @@
-"""Recipes for inference: what :func:`dgl_orient.go.apply.apply` is to do."""
+"""Recipes for inference: what :func:`~dgl_orient.go.apply.apply` is to do with files, or
+:func:`~dgl_orient.go.apply_data.apply_data` with a data set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import names
+from . import names, registry
 from .arguments import Argument, arguments_of
+from .names import nearest
 from .recipe import (
     HEAD,
+    SPLITS,
     VERSION,
     RecipeError,
     argument_problems,
@@ -17,16 +20,21 @@ from .recipe import (
 )
 from .values import problems, shown
 
-__all__ = ["apply_arguments", "apply_script", "check_apply"]
+__all__ = ["FILES", "apply_arguments", "apply_script", "check_apply"]
+
+#: The name of data that says: files are predicted.
+FILES = "folder"
 
 _KEYS = (*HEAD, "data", "cpt_path", "general_pipeline")
 
 
-def apply_arguments() -> dict[str, Argument]:
-    """What a recipe for inference may say under ``general_pipeline``."""
+def apply_arguments(data: str = FILES) -> dict[str, Argument]:
+    """What a recipe for inference on data of this name may say under ``general_pipeline``."""
     from .apply import apply
+    from .apply_data import apply_data
 
-    found = arguments_of(apply, ("checkpoint", "inputs", "device", "progress"))
+    given = ("checkpoint", "inputs", "data", "split", "device", "progress")
+    found = arguments_of(apply if data == FILES else apply_data, given)
     # dglgo's name of it.
     output = found.pop("output")._replace(name="save_path")
     return found | {"save_path": output}
@@ -43,7 +51,7 @@ def check_apply(recipe: Mapping) -> dict:
     Returns
     -------
     dict
-        A new one, of plain values; ``data.raw_dir`` is a list.
+        A new one, of plain values; ``data.raw_dir`` of files is a list.
 
     Raises
     ------
@@ -61,10 +69,10 @@ def check_apply(recipe: Mapping) -> dict:
     found = unknown_keys(recipe, _KEYS) + top_problems(recipe, "apply")
     found += pipeline_problems(recipe.get("pipeline_name"), names.PIPELINES)
     found += problems(recipe.get("cpt_path"), str, "cpt_path")
-    data, of_data = _data_section(recipe.get("data"))
+    data, of_data = _data_section(recipe.get("data"), recipe.get("pipeline_name"))
     section = {} if recipe.get("general_pipeline") is None else recipe["general_pipeline"]
     if isinstance(section, Mapping):
-        arguments = apply_arguments()
+        arguments = apply_arguments(data.get("name", FILES))
         given, of_section = argument_problems(section, "general_pipeline", arguments)
     else:
         arguments, given = {}, {}
@@ -84,33 +92,53 @@ def check_apply(recipe: Mapping) -> dict:
     }
 
 
-def _data_section(section: object) -> tuple[dict, list[str]]:
+def _data_section(section: object, pipeline: object) -> tuple[dict, list[str]]:
     if not isinstance(section, Mapping):
         return {}, [f"data: expected a map with the keys name and raw_dir, got {shown(section)}."]
+    name = section.get("name", FILES)
+    if name != FILES:
+        return _data_set_section(section, pipeline)
     found = unknown_keys(section, ("name", "raw_dir"), "data.")
-    if section.get("name", "folder") != "folder":
-        found.append(f"data.name: files are predicted, so expected 'folder', got {shown(section['name'])}.")
     raw_dir = section.get("raw_dir")
     found += problems(raw_dir, str | list[str], "data.raw_dir")
     paths = [raw_dir] if isinstance(raw_dir, str) else raw_dir
-    return {"name": "folder", "raw_dir": paths}, found
+    return {"name": FILES, "raw_dir": paths}, found
+
+
+def _data_set_section(section: Mapping, pipeline: object) -> tuple[dict, list[str]]:
+    """A data set with its split and arguments."""
+    name = section["name"]
+    fitting = registry.data_names(pipeline if isinstance(pipeline, str) else None)
+    if not isinstance(name, str) or name not in fitting:
+        return {}, [f"data.name: {shown(name)} is not known; {nearest(name, fitting)}"]
+    split = section.get("split", "test")
+    found = problems(split, str, "data.split", SPLITS)
+    rest = {key: value for key, value in section.items() if key not in ("name", "split")}
+    given, of_given = argument_problems(rest, "data", registry.data_arguments(name), name)
+    return {"name": name, "split": split} | given, found + of_given
 
 
 def apply_script(checked: Mapping) -> str:
     """A script that predicts what a checked recipe for inference predicts."""
     options = dict(checked["general_pipeline"])
     arguments = {"output": options.pop("save_path"), "device": checked["device"], **options}
+    data = dict(checked["data"])
+    if data["name"] == FILES:
+        function, inputs = "apply", data["raw_dir"]
+    else:
+        function, arguments = "apply_data", {"split": data.pop("split")} | arguments
+        inputs = data
     lines = [f"        {name}={value!r}," for name, value in arguments.items()]
     return "\n".join(
         [
-            '"""Predict files with a trained network."""',
+            f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
-            "from dgl_orient.go.apply import apply",
+            f"from dgl_orient.go.{function} import {function}",
             "",
             'if __name__ == "__main__":',
-            "    apply(",
+            f"    {function}(",
             f"        {checked['cpt_path']!r},",
-            f"        {checked['data']['raw_dir']!r},",
+            f"        {inputs!r},",
             *lines,
             "    )",
             "",

@@ -153,6 +153,7 @@ def get_recipe(
 
 def _add_configure(pipeline: str) -> None:
     data = [name for name, entry in names.DATA.items() if pipeline in entry.pipelines]
+    sets = ", ".join(name for name in data if name != "folder")
     models = [name for name, entry in names.MODELS.items() if pipeline in entry.pipelines]
 
     @configure_app.command(
@@ -181,7 +182,7 @@ def _add_configure(pipeline: str) -> None:
     )
     def configure_apply(
         cpt: Annotated[str, typer.Option(help="input checkpoint file path")],
-        data: Annotated[str, typer.Option(help="input data name: folder")] = "folder",
+        data: Annotated[str, typer.Option(help=f"folder for your files, or a data set: {sets}")] = "folder",
         cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
     ) -> None:
         from . import verbs

@@ -13,7 +13,7 @@ import typer
 from dgl import DGLError
 
 from . import registry
-from .apply_recipe import apply_arguments, apply_script, check_apply
+from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
 from .factories import (
     MODEL_FACTORIES,
     ApplyPipelineFactory,
@@ -76,7 +76,7 @@ class PointApplyPipeline(PointPipeline):
     def get_cfg_func(self):
         def config(
             cpt: Annotated[str, typer.Option(help="input checkpoint file path")],
-            data: Annotated[str, typer.Option(help="input data name")] = "folder",
+            data: Annotated[str, typer.Option(help="input data name")] = FILES,
             cfg: Annotated[Optional[str], typer.Option(help="output configuration file path")] = None,  # noqa: UP045
         ):
             _say(configure_apply(self.name, cpt, data, cfg))
@@ -136,7 +136,7 @@ def configure(
 
 
 def configure_apply(
-    pipeline_name: str, cpt: str | Path, data: str = "folder", cfg: str | Path | None = None
+    pipeline_name: str, cpt: str | Path, data: str = FILES, cfg: str | Path | None = None
 ) -> Path:
     """Write a recipe for inference.
 
@@ -147,7 +147,8 @@ def configure_apply(
     cpt : str or Path
         The checkpoint of a training.
     data : str
-        ``"folder"``: files are predicted.
+        ``"folder"`` for files, or the name of a data set. That of the training is taken with the arguments it
+        had there.
     cfg : str or Path, optional
         The file; by default named after the pipeline and the network.
 
@@ -163,24 +164,41 @@ def configure_apply(
         raise DGLError(f"{cpt} holds no recipe of ours; give a checkpoint of a training, such as run_0.pth.")
     if trained["pipeline_name"] != pipeline_name:
         raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
-    _check_name("data", data, ["folder"], "inference, which predicts files")
-    arguments = apply_arguments()
+    of_data, data_texts = _data_of_inference(pipeline_name, data, trained.get("data"))
+    arguments = apply_arguments(data)
     recipe = {
         **_head(pipeline_name, "apply", trained.get("device", "cpu"), trained.get("plugins", ())),
-        "data": {"name": data, "raw_dir": None},
+        "data": {"name": data} | of_data,
         "cpt_path": str(cpt),
         "general_pipeline": defaults(arguments)
         | {"batch_size": trained.get("general_pipeline", {}).get("eval_batch_size", 32)},
     }
     texts = {
         "device": _DEVICE_COMMENT,
-        "data": {"raw_dir": "A file or folder, or a list of them"},
+        "data": data_texts,
         "cpt_path": "Path to the checkpoint file",
         "general_pipeline": comments(arguments, recipe["general_pipeline"]),
     }
     path = Path(cfg or f"apply_{pipeline_name}_{data}_{trained['model']['name']}.yaml")
     write_yaml(path, recipe, texts)
     return path
+
+
+def _data_of_inference(
+    pipeline_name: str, data: str, of_training: object
+) -> tuple[dict[str, object], dict[str, object]]:
+    """What a recipe for inference says of its data beside the name, and the comments."""
+    if data == FILES:
+        return {"raw_dir": None}, {"raw_dir": "A file or folder, or a list of them"}
+    own = of_training if isinstance(of_training, dict) and of_training.get("name") == data else None
+    known = registry.data_names(pipeline_name)
+    if own is None:
+        _check_name("data", data, [FILES, *(name for name in known if name != FILES)], pipeline_name)
+    # A plugin's, which was not imported, is known only by what the training said.
+    arguments = registry.data_arguments(data) if data in known else {}
+    given = {} if own is None else {key: value for key, value in own.items() if key != "name"}
+    values = {"split": "test"} | defaults(arguments) | given
+    return values, {"split": "train, val or test"} | comments(arguments, values)
 
 
 def _default_settings(pipeline_name: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ from dgl import DGLError
 
 from . import recipe as recipes
 from . import registry
-from .apply_recipe import apply_script, check_apply
+from .apply_recipe import FILES, apply_script, check_apply
 from .foreign import check_foreign, is_foreign, run_foreign
 from .names import DGLGO_PIPELINES, PIPELINES
 
@@ -60,7 +60,7 @@ def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
 
 
 def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
-    """Predict the files that a recipe names; the files that were written."""
+    """Predict the files or the data set that a recipe names; the files that were written."""
     recipe = _read(cfg, allow_plugins)
     if is_foreign(recipe):
         run_foreign("apply", cfg=cfg)
@@ -68,20 +68,22 @@ def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
     checked = check_apply(recipe)
     options = dict(checked["general_pipeline"])
     output = options.pop("save_path")
-    inputs = checked["data"]["raw_dir"]
-    return apply_files(
-        checked["cpt_path"], inputs, output, allow_plugins, progress, device=checked["device"], **options
-    )
+    data = dict(checked["data"])
+    options["device"] = checked["device"]
+    if data["name"] == FILES:
+        return apply_files(checked["cpt_path"], data["raw_dir"], output, allow_plugins, progress, **options)
+    from .apply_data import apply_data
+
+    _allow(checked["cpt_path"], allow_plugins)
+    split = data.pop("split")
+    return apply_data(checked["cpt_path"], data, split, output, progress=progress, **options).written
 
 
 def apply_files(
     cpt: str, inputs: Sequence[str], output: str, allow_plugins: bool, progress: bool, **options
 ) -> list[Path]:
     """Predict files with a checkpoint; the files that were written."""
-    if allow_plugins:
-        from ..train import checkpoint
-
-        _import_plugins(checkpoint.load(cpt).get("recipe"))
+    _allow(cpt, allow_plugins)
     from .apply import apply
 
     return list(apply(cpt, inputs, output, progress=progress, **options).written)
@@ -124,6 +126,14 @@ def _check_machine(recipe: Mapping) -> None:
         found.append(f"general_pipeline.num_workers: expected at most {most} on this machine, got {workers}.")
     if found:
         raise recipes.RecipeError(found)
+
+
+def _allow(cpt: str, allow_plugins: bool) -> None:
+    """Import the plugins of a checkpoint's recipe if that is allowed."""
+    if allow_plugins:
+        from ..train import checkpoint
+
+        _import_plugins(checkpoint.load(cpt).get("recipe"))
 
 
 def _import_plugins(recipe: object) -> None:

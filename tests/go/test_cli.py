@@ -235,6 +235,18 @@ def test_apply_directly_and_by_recipe(training, in_folder, capfd):
     assert json.loads((in_folder / "second" / "predictions.json").read_text()) == first
 
 
+def test_apply_to_the_data_set_of_the_training(training, in_folder, capfd):
+    checkpoint = training / "results" / "run_0.pth"
+    words = ["configure-apply", "pointcls", "--data", "shapes", "--cpt", checkpoint, "--cfg", "apply.yaml"]
+    assert answer(capfd, *words)[0] == 0
+    code, out, err = answer(capfd, "apply", "--cfg", "apply.yaml")
+    assert code == 0 and "predictions.csv" in out, err
+    stored = json.loads((in_folder / "apply_results" / "predictions.json").read_text())["predictions"]
+    assert [each["file"] for each in stored] == [f"test/{number:05d}" for number in range(20)]
+    assert answer(capfd, "export", "--cfg", "apply.yaml", "--output", "own.py")[0] == 0
+    compile((in_folder / "own.py").read_text(), "own.py", "exec")
+
+
 def test_configure_train_export_agree(training, in_folder, capfd):
     assert answer(capfd, "configure", "pointcls", "--data", "shapes", "--model", "dgcnn")[0] == 0
     code, out, _ = answer(capfd, "export", "--cfg", "pointcls_shapes_dgcnn.yaml", "--output", "train.py")

@@ -122,7 +122,7 @@ def trained(tmp_path):
     recipe = check(
         {
             "pipeline_name": "partseg",
-            "data": {"name": "shapes"},
+            "data": {"name": "shapes", "num_shapes": {"test": 7}},
             "model": {"name": "oriented-dgcnn"},
             "general_pipeline": {"eval_batch_size": 7},
         }
@@ -145,11 +145,31 @@ def test_configure_apply(trained, tmp_path):
     compile(ApplyPipelineFactory.registry["partseg"].gen_script(recipe), "script.py", "exec")
 
 
+def test_configure_apply_to_a_data_set(trained, tmp_path):
+    path = pipelines.configure_apply("partseg", trained, "shapes", tmp_path / "apply.yaml")
+    recipe = yaml.safe_load(path.read_text())
+    assert (recipe["data"]["name"], recipe["data"]["split"]) == ("shapes", "test")
+    assert recipe["data"]["num_shapes"] == {"test": 7} and recipe["data"]["num_points"] == 1024
+    assert re.search(r"^  split: test +# train, val or test$", path.read_text(), re.M)
+    assert re.search(r"^  num_points: 1024 +# Points of each cloud\.$", path.read_text(), re.M)
+    assert not {"category", "skip_bad", "seed"} & {*recipe["general_pipeline"]}
+    checked = check_apply(recipe)
+    assert check_apply(checked) == checked
+    compile(ApplyPipelineFactory.registry["partseg"].gen_script(recipe), "script.py", "exec")
+    other = pipelines.configure_apply("partseg", trained, "shapenetpart", tmp_path / "other.yaml")
+    with pytest.raises(RecipeError, match="data.raw_dir is missing"):
+        check_apply(yaml.safe_load(other.read_text()))
+    recipe["data"] |= {"split": "tset", "num_points": "8", "colour": 1}
+    with pytest.raises(RecipeError, match="data.split.*'test'") as caught:
+        check_apply(recipe)
+    assert len(caught.value.problems) == 3
+
+
 def test_configure_apply_refuses(trained, tmp_path):
     with pytest.raises(DGLError, match="is of the pipeline 'partseg', not 'pointcls'"):
         pipelines.configure_apply("pointcls", trained, cfg=tmp_path / "apply.yaml")
-    with pytest.raises(DGLError, match="--data 'shapes' is not known for inference, which predicts files"):
-        pipelines.configure_apply("partseg", trained, "shapes", tmp_path / "apply.yaml")
+    with pytest.raises(DGLError, match="--data 'modelnet40' is not known for partseg; .*shapenetpart"):
+        pipelines.configure_apply("partseg", trained, "modelnet40", tmp_path / "apply.yaml")
     checkpoint.save(tmp_path / "other.pth", {"recipe": "exit()"})
     with pytest.raises(DGLError, match="holds no recipe of ours"):
         pipelines.configure_apply("partseg", tmp_path / "other.pth", cfg=tmp_path / "apply.yaml")
@@ -160,7 +180,7 @@ def test_problems_of_inference_recipes_are_listed_together():
     recipe = {
         "pipeline_name": "point",
         "pipeline_mode": "apply",
-        "data": {"name": "shapes", "raw_dir": 3},
+        "data": {"name": "folder", "raw_dir": 3, "split": "test"},
         "general_pipeline": {"batch_sise": 3, "seed": "x", "skip_bad": 1},
     }
     with pytest.raises(RecipeError) as caught:
@@ -170,7 +190,7 @@ def test_problems_of_inference_recipes_are_listed_together():
         "did you mean 'batch_size'",
         "pipeline_name",
         "data.raw_dir",
-        "data.name",
+        "data.split",
         "seed",
         "cpt_path",
     ]:
