@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .efficiency import NETWORKS, SIZES
+from .efficiency import NETWORKS
 from .found import Found
 
 __all__ = ["readme", "table"]
@@ -168,12 +168,11 @@ def _speed(found: Found) -> list[str]:
 def _efficiency(found: Found) -> list[str]:
     if not found.efficiency:
         return []
-    runs, epochs = found.efficiency["runs"], found.efficiency["epochs"]
-    rows = []
-    for size in SIZES:
+    runs, rows = found.efficiency["runs"], []
+    for size, epochs in found.efficiency["epochs"].items():
         of_size = [runs.get(f"{model}_{size}") for model in NETWORKS]
         errors = [f"{run['test_mse']:.5f}" if run else "-" for run in of_size]
-        rows.append([f"{size:,}", epochs[str(size)], *errors])
+        rows.append([f"{int(size):,}", epochs, *errors])
     head = ["trajectories", "epochs", *NETWORKS]
     command = f"    {found.efficiency['command']}"
     return ["## Data efficiency, n10", table(head, rows), found.efficiency["note"], command]
