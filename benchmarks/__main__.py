@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from . import growth, knn, layer, loading, network, orientation, precision, stages
+from . import growth, knn, layer, loading, network, orientation, precision, recipes, stages
 from .report import store
 
-MODULES = (growth, knn, layer, loading, network, orientation, precision, stages)
+MODULES = (growth, knn, layer, loading, network, orientation, precision, recipes, stages)
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
 
