@@ -1,0 +1,179 @@
+"""Runs the README's commands, each as nearly as a test can: with small data, networks and numbers of epochs.
+
+What cannot run here is compared with what it would run on. A command that nothing here knows is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import shutil
+import socket
+import subprocess
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+
+from benchmarks.__main__ import BENCHMARKS
+from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.go import cli
+from dgl_orient.go.names import PIPELINES
+from tests.go import tiny
+
+TOP = Path(__file__).parents[1]
+
+#: Of data sets and networks by name, what makes them small, or what a reader is asked to fill in.
+SMALL_DATA = {
+    "shapes": {"num_points": 40, "num_shapes": 20},
+    "folder": {"raw_dir": "mine", "gravity": "z", "num_points": 40},
+    "ellipsoids": {"size": 20},
+    "charged": {"size": 20, "horizon": 20},
+}
+SMALL_MODELS = {"oriented-dgcnn": tiny.recipe("pointcls")["model"], "my-net": {"width": 8}}
+SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5}
+
+
+class Reader:
+    """Somebody who types the README's commands in a folder, where some files are.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, in which the process is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._nodes: list[subprocess.Popen] = []
+        shapes = Shapes("test", num_points=60, num_shapes=20, classes=["chair", "mug"])
+        for number in range(len(shapes)):
+            graph, label = shapes[number]
+            name = shapes.class_names[label]
+            write_cloud(_made(folder / "mine" / name) / f"{number}.ply", graph.ndata["pos"])
+            if number < 2:
+                write_cloud(_made(folder / "scans") / f"{number}.ply", graph.ndata["pos"])
+
+    def types(self, words: list[str]) -> None:
+        """Run a command, or check it; an AssertionError tells what is wrong with it."""
+        program, *rest = words
+        if words[:3] == ["python", "-m", "dgl_orient"]:
+            program, rest = "dgl-orient", words[3:]
+        known = {
+            "dgl-orient": self._dgl_orient,
+            "make": _check_target,
+            "pip": check_pip,
+            "python": _run_python,
+            "torchrun": self._torchrun,
+        }
+        assert program in known, f"no test knows how to run {' '.join(words)!r}; teach {Path(__file__).name}"
+        known[program](rest)
+
+    def _dgl_orient(self, words: list[str]) -> None:
+        if "train" in words and "--resume" not in words:
+            shutil.rmtree(self.folder / "results", ignore_errors=True)  # of what was trained before
+        assert cli.run(words) == 0, words
+        for path in self.folder.glob("*.yaml"):
+            shrink(path)
+
+    def _torchrun(self, words: list[str]) -> None:
+        """Start processes; machines of several wait for each other, and are all this one."""
+        options = dict(zip(words[::2], words[1::2]))  # all have values, up to -m
+        nodes = int(options.get("--nnodes", 1))
+        each = 2 if nodes == 1 else 1
+        words = _replaced(words, "--nproc-per-node", str(each))
+        if nodes == 1:
+            words = ["--standalone", *words]
+        else:
+            if not self._nodes:
+                self._port = _free_port()
+            words = ["--master-port", str(self._port), *_replaced(words, "--master-addr", "127.0.0.1")]
+        if not self._nodes:
+            shutil.rmtree(self.folder / "results", ignore_errors=True)
+        environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1", "DGLBACKEND": "pytorch"}
+        command = [sys.executable, "-m", "torch.distributed.run", *words]
+        self._nodes.append(
+            subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.PIPE, text=True)
+        )
+        if len(self._nodes) == nodes:
+            done, self._nodes = self._nodes, []
+            told = [process.communicate()[1] for process in done]
+            assert not any(process.returncode for process in done), "\n".join(told)
+            results = yaml.safe_load((self.folder / "results" / "results.json").read_text())
+            assert results["num_processes"] == nodes * each
+
+    def leaves(self) -> None:
+        """Stop what still waits for machines that were never started."""
+        for process in self._nodes:
+            process.terminate()
+            process.communicate()
+        assert not self._nodes, "the README starts fewer machines than --nnodes says"
+
+
+def shrink(path: Path) -> None:
+    """Make a recipe one that trains in a second, and fill in what its reader would."""
+    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if recipe["pipeline_name"] not in PIPELINES or recipe["pipeline_mode"] != "train":
+        return
+    recipe["data"] |= SMALL_DATA[recipe["data"]["name"]]
+    recipe["model"] |= SMALL_MODELS.get(recipe["model"]["name"], {})
+    recipe["general_pipeline"] |= SMALL_TRAINING
+    path.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _replaced(words: list[str], option: str, value: str) -> list[str]:
+    place = words.index(option) + 1
+    return [*words[:place], value, *words[place + 1 :]]
+
+
+def _free_port() -> int:
+    with socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        return place.getsockname()[1]
+
+
+def _check_target(words: list[str]) -> None:
+    """There is such a target; what it does is not done."""
+    done = subprocess.run(["make", "-n", *words], cwd=TOP, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def check_pip(words: list[str]) -> None:
+    """What would be installed is what the tests run with, and extras are there."""
+    verb, *rest = words
+    assert verb == "install"
+    setup = ConfigParser()
+    setup.read(TOP / "setup.cfg")
+    lines = (TOP / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {pin.name: pin for pin in (Requirement(line) for line in lines if not line.startswith("#"))}
+    while rest:
+        word = rest.pop(0)
+        if word == "-c":
+            assert (TOP / rest.pop(0)).is_file()
+        elif word.startswith("."):
+            extras = word.strip(".[]").split(",") if word != "." else []
+            assert set(extras) <= {*setup["options.extras_require"]}
+        else:
+            given = Requirement(word)
+            assert given.specifier == pins[given.name].specifier, f"{word}, but {pins[given.name]} is tested"
+
+
+def _run_python(words: list[str]) -> None:
+    if words[0] != "-m":
+        runpy.run_path(words[0], run_name="__main__")
+    elif words[1] == "benchmarks":
+        names = [word for word in words[2:] if not word.startswith("--")]
+        assert names and set(names) <= {*BENCHMARKS}, f"there is no benchmark of {names}"
+        assert {word for word in words[2:] if word.startswith("--")} <= {"--full", "--store"}
+    else:
+        assert words[1].startswith("benchmarks."), f"no test knows how to run python {' '.join(words)}"
+        parser = importlib.import_module(f"{words[1]}.__main__")._parser()
+        parser.parse_args(words[2:])
