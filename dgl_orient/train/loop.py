@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 
 from ..data import CloudLoader, cloud_loader
 from . import checkpoint, distributed
+from .bfloat16 import check_bfloat16
 from .epochs import evaluate, train_epoch
 from .failures import check_weights, explained
 from .progress import Progress, table
@@ -107,6 +108,8 @@ def fit(
     records = Records(settings.save_path if folder is None else folder, recipe, settings)
     with distributed.joined(device) as place, torch.random.fork_rng(), ExitStack() as stack:
         _check(model, splits, settings)
+        if settings.bf16:
+            check_bfloat16(place)
         distributed.on_main(lambda: stack.enter_context(records.held(resume)))
         told = Progress(progress, settings, task)
         training = _Training(task, model, splits, settings, records, told, place)

@@ -12,7 +12,7 @@ from torch import nn
 
 from dgl_orient.data import ChargedParticles, Shapes
 from dgl_orient.models import DGCNN, RSCNN, OrientedDGCNNSeg
-from dgl_orient.train import checkpoint
+from dgl_orient.train import bfloat16, checkpoint
 from dgl_orient.train.loop import Splits, fit
 from dgl_orient.train.settings import Settings
 from dgl_orient.train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
@@ -287,6 +287,17 @@ def test_what_cannot_be_trained_is_a_sentence(tmp_path):
         fit(PointClassification(10), network, Splits(splits().train, [], {}), settings(), folder=tmp_path)
     with pytest.raises(DGLError, match="'toaster'"):
         fit(PointClassification(10), network, splits(), settings(), folder=tmp_path, device="toaster")
+
+
+def test_bfloat16_is_refused_where_it_would_crash(tmp_path, monkeypatch):
+    monkeypatch.setattr(bfloat16, "_PRODUCT", "import os; os.abort()")
+    bfloat16._works.cache_clear()
+    with pytest.raises(DGLError, match="ONEDNN_MAX_CPU_ISA"):
+        train(tmp_path, bf16=True)
+    assert not any(tmp_path.iterdir())
+    monkeypatch.undo()
+    bfloat16._works.cache_clear()
+    bfloat16.check_bfloat16(torch.device("cpu"))
 
 
 def test_bfloat16_trains_and_keeps_weights_in_float32(tmp_path):
