@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import data, geometry, graph, hierarchy, models, nn, testing, train
+    from . import data, geometry, graph, hierarchy, models, nn, plot, quality, testing, train
     from .graph import knn_graph, point_cloud
     from .nn import (
         EquivariantReadout,
@@ -33,7 +33,9 @@ __all__ = [
     "knn_graph",
     "models",
     "nn",
+    "plot",
     "point_cloud",
+    "quality",
     "testing",
     "train",
 ]

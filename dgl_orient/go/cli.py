@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from . import names, shipped
+from . import names, shipped, view_command
 from .environment import is_main_process
 
 __all__ = ["app", "run"]
@@ -116,6 +116,9 @@ def _check_only_cfg(ctx: typer.Context) -> None:
     if extra:
         flags = ", ".join(name.replace("_", "-") for name in extra)
         raise UserError(f"With --cfg the recipe says {flags}; write it there.")
+
+
+app.command(epilog=_examples(*view_command.EXAMPLES))(view_command.view)
 
 
 @app.command(epilog=_examples("export --cfg cfg.yaml --output script.py"))

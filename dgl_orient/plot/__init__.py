@@ -1,0 +1,31 @@
+"""Pictures of clouds and their orientations, of trainings and of measurements.
+
+matplotlib is imported when a picture is drawn; pages need nothing.
+"""
+
+from .camera import Camera
+from .cloud_figure import cloud_figure
+from .colors import Coloring, by_category, by_direction, by_value
+from .page import cloud_page
+from .saving import save_figure
+from .scene import Look, OrientedCloud, arrows, oriented_cloud
+from .seen import Seen, look_into
+from .show import save
+
+__all__ = [
+    "Camera",
+    "Coloring",
+    "Look",
+    "OrientedCloud",
+    "Seen",
+    "arrows",
+    "by_category",
+    "by_direction",
+    "by_value",
+    "cloud_figure",
+    "cloud_page",
+    "look_into",
+    "oriented_cloud",
+    "save",
+    "save_figure",
+]
