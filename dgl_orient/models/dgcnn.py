@@ -104,8 +104,9 @@ class OrientedDGCNN(nn.Module):
         The scales between the points and the cloud.
     orientation_k : int
         Neighbours of a point in the network that learns orientations.
-    initial : {"canonical", "constant"}
-        Whether the first layer sees coordinates in the cloud's orientations, or only the neighbours'.
+    initial : {"canonical", "every", "constant"}
+        Whether the first layer sees coordinates in the cloud's orientations, in those of every scale, or only
+        the neighbours'.
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.
@@ -164,5 +165,6 @@ class OrientedDGCNN(nn.Module):
             Logits of shape ``(B, num_classes)``.
         """
         pos, sizes = clouds_of(graph, self)
-        orient, feat, _ = self.orienting(pos, sizes)
-        return self.head(sizes, self.backbone(pos, sizes, feat, orient))
+        orient, feat, _, near = self.orienting(pos, sizes)
+        graph = near if self.orienting.k == self.backbone.k else None
+        return self.head(sizes, self.backbone(pos, sizes, feat, orient, graph))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dgl import DGLError
+import torch
+from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
+from ..geometry import norm, to_local
 from ..graph import knn_graph
+from ..hierarchy import centred
 from ..nn import GlobalOrientation
+from ..nn.global_orientation import ScaleOrientations
 
 __all__ = ["Orienting"]
 
-INITIAL = ("canonical", "constant")
+INITIAL = ("canonical", "every", "constant")
 
 
 class Oriented(NamedTuple):
@@ -22,6 +26,7 @@ class Oriented(NamedTuple):
     orient: Tensor  #: (N, num_orientations, 3, 3) of the points, over all scales
     feat: Tensor | None  #: (N, num_feats) invariant features of the points
     glob: Tensor  #: (B, F, 3, 3) of the clouds
+    graph: DGLGraph  #: of the points' nearest neighbours
 
 
 class Orienting(nn.Module):
@@ -35,9 +40,10 @@ class Orienting(nn.Module):
         The scales between the points and the cloud.
     k : int
         Neighbours of a point.
-    initial : {"canonical", "constant"}
-        The first features: coordinates seen from the cloud's orientations (the paper's extension 2), or
-        nothing but a constant.
+    initial : {"canonical", "every", "constant"}
+        The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
+        coordinates seen from those of every scale, and the distance to the centroid; or nothing but a
+        constant.
     **options
         Further arguments of :class:`~dgl_orient.GlobalOrientation`.
     """
@@ -56,10 +62,24 @@ class Orienting(nn.Module):
         self.k, self.initial = k, initial
         self.net = GlobalOrientation(num_orientations, sizes, k, **options)
         self.num_orientations = num_orientations * (len(sizes) + 2)  #: of a point, over all scales
-        self.num_feats = 3 * num_orientations if initial == "canonical" else 0  #: first features
+        #: first features
+        self.num_feats = {
+            "canonical": 3 * num_orientations,
+            "every": 3 * self.num_orientations + 1,
+            "constant": 0,
+        }[initial]
 
     def forward(self, pos: Tensor, sizes: Tensor) -> Oriented:
         """Orient the points ``(N, 3)`` of clouds of the given sizes."""
-        scales = self.net.scales(knn_graph(pos, self.k, sizes), pos)
-        feat = scales.canonical.flatten(1) if self.initial == "canonical" else None
-        return Oriented(scales.point, feat, scales.glob)
+        graph = knn_graph(pos, self.k, sizes)
+        scales = self.net.scales(graph, pos)
+        return Oriented(scales.point, self._first(scales, pos, sizes), scales.glob, graph)
+
+    def _first(self, scales: ScaleOrientations, pos: Tensor, sizes: Tensor) -> Tensor | None:
+        if self.initial == "constant":
+            return None
+        if self.initial == "canonical":
+            return scales.canonical.flatten(1)
+        centre = centred(pos, sizes.cpu())
+        seen = to_local(scales.point, centre.unsqueeze(1)).flatten(1)
+        return torch.cat([seen, norm(centre, keepdim=True)], 1)

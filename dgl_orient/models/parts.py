@@ -77,10 +77,15 @@ class EdgeConvs(nn.Module):
             self.convs.append(OrientedEdgeConv(before, after, 0, **style))
 
     def forward(
-        self, pos: Tensor, sizes: Tensor, feat: Tensor | None, orient: Tensor | None = None
+        self,
+        pos: Tensor,
+        sizes: Tensor,
+        feat: Tensor | None,
+        orient: Tensor | None = None,
+        graph: DGLGraph | None = None,
     ) -> Tensor:
-        """The features of all layers side by side, ``(N, sum(widths))``."""
-        graph = knn_graph(pos, self.k, sizes)
+        """The features of all layers side by side, ``(N, sum(widths))``; the points' graph may be given."""
+        graph = knn_graph(pos, self.k, sizes) if graph is None else graph
         outputs = [self.convs[0](graph, feat, pos, orient)]
         for conv in self.convs[1:]:
             if self.dynamic:

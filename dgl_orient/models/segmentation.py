@@ -110,8 +110,9 @@ class OrientedDGCNNSeg(nn.Module):
             Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
         """
         pos, sizes = clouds_of(graph, self)
-        orient, feat, _ = self.orienting(pos, sizes)
-        feat = self.backbone(pos, sizes, feat, orient)
+        orient, feat, _, near = self.orienting(pos, sizes)
+        graph = near if self.orienting.k == self.backbone.k else None
+        feat = self.backbone(pos, sizes, feat, orient, graph)
         of_cloud = [pool(sizes, self.embed(feat)), *self._one_hot(category, sizes, feat)]
         of_cloud = torch.cat(of_cloud, 1).repeat_interleave(sizes, 0)  # (N, ...)
         feat = self.head(torch.cat([feat, of_cloud], 1))

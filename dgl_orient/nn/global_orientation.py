@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from dgl import DGLGraph
+from dgl import DGLError, DGLGraph
 from dgl.ops import copy_u_mean
 from torch import Tensor, nn
 
 from .._checks import check_k
 from ..geometry import to_local
 from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
+from .cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors
 from .frame_head import FrameHead
-from .inputs import check_coordinates, check_positive
+from .gvp import GVP
+from .inputs import check_coordinates, check_positive, check_shape, check_types
 from .vgconv import VGConv
 
 __all__ = ["GlobalOrientation", "ScaleOrientations"]
@@ -74,7 +76,11 @@ class GlobalOrientation(nn.Module):
     hidden_feats, hidden_vectors : int
         Sizes of the layers.
     num_layers : int
-        How many V-GConv layers run on the points, before those that lead upwards.
+        How many V-GConv layers run on the points, before those that lead upwards. 0 leaves a GVP of each
+        point's own vectors, many times faster.
+    moments : bool
+        Whether layers begin with what :func:`~dgl_orient.nn.cloud_vectors.cloud_vectors` tells of the
+        points, and not with nothing. Orientations then depend little on which points were drawn.
     **conv
         Further arguments of :class:`~dgl_orient.nn.VGConv`.
 
@@ -102,15 +108,24 @@ class GlobalOrientation(nn.Module):
         hidden_feats: int = 32,
         hidden_vectors: int = 16,
         num_layers: int = 2,
+        moments: bool = False,
         **conv,
     ) -> None:
         super().__init__()
-        check_positive(num_orientations=num_orientations, num_layers=num_layers)
+        check_positive(num_orientations=num_orientations)
+        check_positive(0, num_layers=num_layers)
         check_level_sizes(sizes)
-        self.sizes, self.k = tuple(sizes), check_k(k)
+        self.sizes, self.k, self.moments = tuple(sizes), check_k(k), moments
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        if moments:
+            in_feats, in_vectors = in_feats + NUM_CLOUD_VECTORS, in_vectors + NUM_CLOUD_VECTORS
+        if num_layers == 0 and in_vectors == 0:
+            raise DGLError("Without layers orientations need vectors: give moments=True or in_vectors.")
         hidden = (hidden_feats, hidden_feats, hidden_vectors, hidden_vectors)
-        first = VGConv(in_feats, hidden_feats, in_vectors, hidden_vectors, **conv)
-        self.layers = nn.ModuleList([first, *(VGConv(*hidden, **conv) for _ in range(num_layers - 1))])
+        first = (in_feats, hidden_feats, in_vectors, hidden_vectors)
+        self.own = GVP(*first, vector_gate=True) if num_layers == 0 else None
+        sizes_of_layers = [first, *[hidden] * (num_layers - 1)][:num_layers]
+        self.layers = nn.ModuleList(VGConv(*each, **conv) for each in sizes_of_layers)
         self.pools = nn.ModuleList(VGConv(*hidden, **conv) for _ in range(len(self.sizes) + 1))
         self.heads = nn.ModuleList(
             FrameHead(hidden_vectors, num_orientations) for _ in range(len(self.sizes) + 2)
@@ -118,7 +133,8 @@ class GlobalOrientation(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
-        for layer in (*self.layers, *self.pools, *self.heads):
+        own = () if self.own is None else (self.own,)
+        for layer in (*own, *self.layers, *self.pools, *self.heads):
             layer.reset_parameters()
 
     def forward(
@@ -178,10 +194,8 @@ class GlobalOrientation(nn.Module):
         pos = centred(pos, clouds)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos.device.type, enabled=False):
-            for layer in self.layers:
-                feat, vec = layer(graph, feat, vec, pos)
-            themselves = torch.arange(len(pos), device=pos.device)
-            encoded = [_Encoded(vec, self.layers[-1].vector_size(), themselves)]
+            feat, vec, size = self._of_points(graph, pos, feat, vec)
+            encoded = [_Encoded(vec, size, torch.arange(len(pos), device=pos.device))]
             for pool, level in zip(self.pools, farthest_point_hierarchy(pos, self.sizes, self.k, clouds)):
                 if level.index is None:
                     start = tuple(copy_u_mean(level.graph, values) for values in (feat, vec))
@@ -191,6 +205,28 @@ class GlobalOrientation(nn.Module):
                 pos = level.pos
                 encoded.append(_Encoded(vec, pool.vector_size(), level.anchor))
         return encoded
+
+    def _of_points(self, graph: DGLGraph, pos: Tensor, feat, vec) -> tuple[Tensor, Tensor, Tensor]:
+        """The points' features ``(N, C)`` and vectors ``(N, C, 3)``, and how long vectors are."""
+        known = self._given(pos, feat, vec)
+        if self.moments:
+            known = [torch.cat(both, 1) for both in zip(known, cloud_vectors(graph, pos))]
+        if self.own is not None:
+            # The cloud's vectors have a length of about 1.
+            return *self.own(*known), pos.new_ones(())
+        for layer in self.layers:
+            known = layer(graph, *known, pos)
+        return *known, self.layers[-1].vector_size()
+
+    def _given(self, pos: Tensor, feat, vec) -> list[Tensor]:
+        """The features and vectors that points come with, without columns where these are none."""
+        values, shapes = [feat, vec], [(len(pos), self.in_feats), (len(pos), self.in_vectors, 3)]
+        for number, (name, shape) in enumerate(zip(("feat", "vec"), shapes)):
+            if values[number] is None and shape[1] == 0:
+                values[number] = pos.new_zeros(shape)
+            check_shape(name, values[number], shape)
+        check_types(self, *values)
+        return values
 
     @staticmethod
     def _of_clouds(graph: DGLGraph, frames: Tensor) -> Tensor:

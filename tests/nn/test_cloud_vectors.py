@@ -1,0 +1,149 @@
+"""Vectors that need no learning, and orientations that begin with them."""
+
+import pytest
+import torch
+from dgl import DGLError
+
+import dgl_orient
+from dgl_orient import GlobalOrientation
+from dgl_orient.nn.cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors
+from dgl_orient.testing import assert_equivariant
+from tests.clouds import ORDINARY, SIZES, UGLY, ball, plane, rotation_error
+
+STYLES = {
+    "no layers": dict(num_layers=0, sizes=()),
+    "no layers, a level": dict(num_layers=0, sizes=(8,)),
+    "a layer": dict(num_layers=1, sizes=()),
+}
+
+
+def of_clouds(function, k=8):
+    return lambda pos, batch_num_nodes=None, **given: function(
+        dgl_orient.knn_graph(pos, k, batch_num_nodes), pos, **given
+    )
+
+
+def plain_cloud_vectors(pos, k):
+    """The formula for one cloud, a point after another."""
+    centre = pos - pos.mean(0)
+    radius = centre.square().sum(1).mean().sqrt()
+    moments = sum(3 * torch.outer(c, c) for c in centre) / len(pos) / radius**2
+    towards = []
+    for point in pos:
+        nearest = (pos - point).norm(dim=1).argsort()[1 : k + 1]
+        towards.append((pos[nearest] - point).mean(0))
+    towards = torch.stack(towards)
+    towards = towards / towards.square().sum(1).mean().sqrt()
+    rows = [torch.stack([c, moments @ c, moments @ moments @ c]) for c in centre / radius]
+    return torch.cat([torch.stack(rows), towards.unsqueeze(1)], 1)
+
+
+def test_equals_the_formula():
+    pos = ball()
+    expected = torch.cat([plain_cloud_vectors(part, 6) for part in pos.split(SIZES)])
+    feat, vec = cloud_vectors(dgl_orient.knn_graph(pos, 6, SIZES), pos)
+    torch.testing.assert_close(vec, expected)
+    torch.testing.assert_close(feat, expected.norm(dim=2))
+    assert vec.shape[1] == NUM_CLOUD_VECTORS
+
+
+@pytest.mark.parametrize("cloud", ORDINARY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_vectors_turn_with_the_cloud_and_do_not_grow_with_it(cloud, dtype):
+    pos = ORDINARY[cloud](dtype)
+    assert_equivariant(of_clouds(cloud_vectors), pos, ("invariant", "vectors"), SIZES)
+    _, vec = of_clouds(cloud_vectors)(pos)
+    torch.testing.assert_close(vec.square().sum(2).mean(0)[[0, 3]], pos.new_ones(2))
+
+
+@pytest.mark.parametrize("name", UGLY)
+def test_ugly_clouds_have_finite_vectors_and_gradients(name):
+    pos = UGLY[name](torch.float64).requires_grad_()
+    feat, vec = of_clouds(cloud_vectors)(pos)
+    assert torch.isfinite(vec).all() and vec.shape == (len(pos), NUM_CLOUD_VECTORS, 3)
+    (feat.sum() + vec.square().sum()).backward()
+    assert pos.grad is None or torch.isfinite(pos.grad).all()
+
+
+def test_a_point_without_neighbours_is_drawn_nowhere():
+    pos = ball(3)
+    graph = dgl_orient.knn_graph(pos, 2)
+    graph.remove_edges(graph.in_edges(1, form="eid"))
+    _, vec = cloud_vectors(graph, pos)
+    assert vec[1, 3].eq(0).all() and vec[0, 3].norm() > 0
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_orientations_of_every_scale_turn(style, dtype):
+    net = GlobalOrientation(2, k=6, moments=True, **STYLES[style]).to(dtype)
+    pos = ball(dtype=dtype)
+    assert_equivariant(
+        lambda *args, **kwargs: of_clouds(net.scales)(*args, **kwargs)[1:],
+        pos,
+        ("frames", "invariant"),
+        [35, 25],
+    )
+    assert_equivariant(of_clouds(net), pos, "frames", SIZES, per="cloud")
+
+
+@pytest.mark.parametrize("cloud", ORDINARY)
+def test_orientations_hold_at_every_scale_and_place(cloud):
+    net = GlobalOrientation(2, (), 6, moments=True, num_layers=0).double()
+    assert_equivariant(of_clouds(net), ORDINARY[cloud](torch.float64), "frames", SIZES, per="cloud")
+
+
+@pytest.mark.parametrize("name", UGLY)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_ugly_clouds_have_proper_orientations(name, dtype):
+    pos = UGLY[name](dtype)
+    net = GlobalOrientation(2, (), 6, moments=True, num_layers=0).to(dtype)
+    scales = of_clouds(net.scales)(pos)
+    assert rotation_error(scales.point) < (1e-12 if dtype == torch.float64 else 1e-6)
+
+
+@pytest.mark.parametrize("name", ["one point", "all in one place", "line"])
+def test_what_geometry_leaves_open_is_told(name):
+    net = GlobalOrientation(2, (), 6, moments=True, num_layers=0).double()
+    assert of_clouds(net.undetermined)(UGLY[name](torch.float64)).all()
+    assert not of_clouds(net.undetermined)(ball()).any()
+    assert not of_clouds(net.undetermined)(plane()).any()
+
+
+def test_moments_make_orientations_repeat_between_samples():
+    generator = torch.Generator().manual_seed(0)
+    scale = torch.tensor([3.0, 2.0, 1.0])
+    shape = torch.cat([torch.rand(4000, 3, generator=generator), torch.rand(1000, 3, generator=generator) + 1])
+    angles = {}
+    for moments in (False, True):
+        net = GlobalOrientation(1, (), 16, num_layers=1, moments=moments)
+        frames = []
+        for _ in range(8):
+            chosen = torch.randperm(len(shape), generator=generator)[:256]
+            frames.append(of_clouds(net, 16)(shape[chosen] * scale)[0, 0])
+        turns = torch.stack([frames[0].T @ frame for frame in frames[1:]])
+        angles[moments] = ((turns.diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1).acos().median()
+    assert angles[True] < 0.5 * angles[False]
+
+
+def test_the_callers_features_and_vectors_are_added():
+    pos = ball()
+    net = GlobalOrientation(1, (), 6, 2, 1, moments=True, num_layers=0).double()
+    given = dict(feat=torch.rand(60, 2, dtype=torch.float64), vec=ball(60, 1).unsqueeze(1))
+    graph = dgl_orient.knn_graph(pos, 6)
+    one, other = net(graph, pos, **given), net(graph, pos, **given | {"vec": ball(60, 2).unsqueeze(1)})
+    assert (one - other).abs().max() > 1e-3
+    with pytest.raises(DGLError, match=r"vec of shape \(60, 1, 3\), got NoneType"):
+        net(graph, pos, given["feat"])
+
+
+def test_no_layers_and_no_vectors_are_refused():
+    with pytest.raises(DGLError, match="moments=True or in_vectors"):
+        GlobalOrientation(num_layers=0)
+
+
+def test_gradcheck():
+    pos = ball(9).requires_grad_()
+    net = GlobalOrientation(1, (), 4, hidden_feats=3, hidden_vectors=3, moments=True, num_layers=0).double()
+    graph = dgl_orient.knn_graph(pos.detach(), 4)
+    assert torch.autograd.gradcheck(lambda x: net(graph, x), pos)
