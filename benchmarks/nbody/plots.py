@@ -23,7 +23,7 @@ _COLOURS = {
     "oriented-nbody": "#0072b2",
     "egnn": "#d55e00",
     "egnn-inverse": "#e69f00",
-    "egnn-inverse-cosine": "#cc79a7",
+    "egnn-inverse-tuned": "#cc79a7",
     "gnn": "#009e73",
     "linear": "#777777",
     SIMULATOR: "#000000",

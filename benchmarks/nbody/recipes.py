@@ -32,13 +32,14 @@ MODELS: dict[str, tuple[str, Mapping[str, Mapping[str, object]]]] = {
     "linear": ("linear", {}),
     "egnn-inverse": ("egnn", {"model": {"inverse_distance": True}}),
     # With the optimizer of oriented-nbody too, so that nothing but the network differs.
-    "egnn-inverse-cosine": (
+    "egnn-inverse-tuned": (
         "egnn",
         {
             "model": {"inverse_distance": True},
             "general_pipeline": {
-                "optimizer": {"name": "adam", "lr": 0.001},
-                "lr_scheduler": {"name": "cosine"},
+                "optimizer": {"name": "adam", "lr": 0.003},
+                "lr_scheduler": {"name": "cosine", "warmup_epochs": 100},
+                "grad_clip": 0.1,
             },
         },
     ),
@@ -96,7 +97,11 @@ def recipe_of(
         recipe[section] |= values
     recipe["data"]["box"] = box
     recipe["model"] |= arguments or {}
-    recipe["general_pipeline"] |= {"seed": seed, "num_epochs": epochs}
+    general = recipe["general_pipeline"]
+    if "warmup_epochs" in general["lr_scheduler"]:
+        warmup = general["lr_scheduler"]["warmup_epochs"] * epochs // general["num_epochs"]
+        general["lr_scheduler"] |= {"warmup_epochs": warmup}
+    general |= {"seed": seed, "num_epochs": epochs}
     if train_size is not None:
         recipe["data"]["size"] = recipe["data"]["size"] | {"train": train_size}
     if quick:

@@ -10,7 +10,14 @@ from .._checks import check_k
 from ..geometry import norm
 from ..nn.inputs import check_positive
 from .pairs import Pairs, neighbour_graph, pairs_of
-from .particles import PairLinear, charge_products, inverse, linear_padded, particles_of
+from .particles import (
+    NUM_INVERSE,
+    PairLinear,
+    charge_products,
+    inverse_values,
+    linear_padded,
+    particles_of,
+)
 
 __all__ = ["EGNN"]
 
@@ -37,8 +44,8 @@ class EGNN(nn.Module):
     k : int, optional
         How many nearest particles a particle hears of; not given, of all in its system.
     inverse_distance : bool
-        Whether :math:`1 / (d + 0.05)` and :math:`q_i q_j / (d + 0.05)` of the distance are in
-        :math:`\phi_e` too, which its authors do not have.
+        Whether :math:`\phi_e` sees the inverse distances that :class:`OrientedNBody` sees too, which its
+        authors do not have.
 
     Examples
     --------
@@ -96,7 +103,7 @@ class EGNNLayer(nn.Module):
     def __init__(self, hidden_feats: int, inverse_distance: bool, last: bool) -> None:
         super().__init__()
         self.inverse_distance = inverse_distance
-        size, pair_feats = hidden_feats, 5 if inverse_distance else 3
+        size, pair_feats = hidden_feats, 3 + (NUM_INVERSE if inverse_distance else 0)
         self.edge = PairLinear(size, size, pair_feats, size)
         self.message = nn.Sequential(nn.SiLU(), nn.Linear(size, size), nn.SiLU())
         self.hidden = nn.Sequential(nn.Linear(size, size), nn.SiLU())
@@ -123,8 +130,7 @@ class EGNNLayer(nn.Module):
     def _pair_values(self, vec: Tensor, charges: Tensor, start: Tensor) -> Tensor:
         values = [squares(vec), charges, start]
         if self.inverse_distance:
-            near = inverse(norm(vec, keepdim=True))
-            values += [near, charges * near]
+            values.append(inverse_values(norm(vec, keepdim=True), charges))
         return torch.cat(values, 1)
 
 

@@ -15,7 +15,15 @@ from ..geometry import frames_from_vectors, norm, to_global, to_local
 from ..nn import OrientationNet
 from ..nn.inputs import check_positive
 from .pairs import Pairs, neighbour_graph, pairs_of
-from .particles import PairLinear, Particles, charge_products, inverse, linear_padded, particles_of
+from .particles import (
+    NUM_INVERSE,
+    PairLinear,
+    Particles,
+    charge_products,
+    inverse_values,
+    linear_padded,
+    particles_of,
+)
 
 __all__ = ["OrientedNBody"]
 
@@ -37,7 +45,7 @@ class OrientedNBody(nn.Module):
 
     .. math::
         m_{ij} &= \sigma\bigl(W [h_i, \; O_i^\top v_i, \; h_j, \; O_i^\top r_{ij}, \; O_i^\top (v_j - v_i), \;
-            d, \; s, \; q_i q_j, \; q_i q_j s]\bigr) \\
+            d, \; q_i q_j, \; s, \; q_i q_j s, \; q_i q_j (s/2)^2]\bigr) \\
         (h'_i, p_i) &= (h_i, 0) + \mathrm{MLP}\Bigl(h_i, \; O_i^\top v_i, \; \sum_j m_{ij}\Bigr) \\
         (a_i, b_i) &= O_i\, p_i + \sum_j A\, m_{ij} \cdot (s\, r_{ij}, \; v_j - v_i) \\
         v'_i &= v_i + b_i, \qquad x'_i = x_i + a_i + \tau v'_i
@@ -183,7 +191,7 @@ class NBodyLayer(nn.Module):
         super().__init__()
         self.inverse_distance, size = inverse_distance, hidden_feats
         own_feats = 3 * num_orientations or 1
-        pair_feats = known_feats + (6 * num_orientations or 4) + (3 if inverse_distance else 1)
+        pair_feats = known_feats + (6 * num_orientations or 4) + 1 + (NUM_INVERSE if inverse_distance else 0)
         self.out_sizes = (size, 6 * num_orientations or 2)
         self.edge = PairLinear(size + own_feats, size, pair_feats, size)
         self.weights = nn.Parameter(torch.empty(4, size))
@@ -221,25 +229,25 @@ class NBodyLayer(nn.Module):
         """
         vec = pairs.sums(-state, state)  # (E, 2, 3), both differences
         distance = norm(vec[:, 0], keepdim=True)
-        near = inverse(distance) if self.inverse_distance else None
+        inverse = inverse_values(distance, known[:, :1]) if self.inverse_distance else None
         own, seen = _seen(pairs, orient, vec, state[:, 1])
         values = [known, distance, seen]
-        if near is not None:
-            values += [near, known[:, :1] * near]
+        if inverse is not None:
+            values.append(inverse)
         message = silu(self.edge(pairs, torch.cat([feat, own], 1), feat, torch.cat(values, 1)))
         sums = [feat, own, pairs.total(message)]
         update, multiples = self.update(torch.cat(sums, 1)).split(self.out_sizes, 1)
-        state = state + pairs.weighted(self._weights(message, near, vec.dtype), vec)
+        state = state + pairs.weighted(self._weights(message, inverse, vec.dtype), vec)
         state = state + _in_space(orient, state[:, 1], multiples.to(vec.dtype))
         pos, vel = state.unbind(1)
         return feat + update, torch.stack([pos + self.step * vel, vel], 1)
 
-    def _weights(self, message: Tensor, near: Tensor | None, dtype: torch.dtype) -> Tensor:
+    def _weights(self, message: Tensor, inverse: Tensor | None, dtype: torch.dtype) -> Tensor:
         """How much of a pair's vectors is added to the position and to the velocity, ``(E, 2, 2)``."""
         weights = linear_padded(message, self.weights).to(dtype)
-        if near is not None:
+        if inverse is not None:
             # The vector over the distance is not made, for its weights can be divided just as well.
-            weights = torch.cat([weights[:, :2] * near, weights[:, 2:]], 1)
+            weights = torch.cat([weights[:, :2] * inverse[:, :1], weights[:, 2:]], 1)
         return weights.unflatten(1, (2, 2))
 
 

@@ -13,7 +13,7 @@ from ..geometry import norm
 from ..nn.inputs import check_coordinates, check_shape, check_types
 from .pairs import Pairs
 
-__all__ = ["PairLinear", "Particles", "charge_products", "inverse", "linear_padded", "particles_of"]
+__all__ = ["PairLinear", "Particles", "charge_products", "inverse_values", "linear_padded", "particles_of"]
 
 _INPUTS = {"pos": 3, "vel": 3, "charge": 1}
 
@@ -61,9 +61,17 @@ def charge_products(pairs: Pairs, charge: Tensor) -> Tensor:
     return pairs.of_senders(charge) * pairs.of_receivers(charge)
 
 
-def inverse(distance: Tensor) -> Tensor:
-    """The inverse distance, which stays finite where particles meet."""
-    return 1 / (distance + _SOFTENING)
+#: How many values :func:`inverse_values` gives a pair.
+NUM_INVERSE = 3
+
+
+def inverse_values(distance: Tensor, charges: Tensor) -> Tensor:
+    r"""The pairs' :math:`s, \; q_i q_j s, \; q_i q_j (s/2)^2` with the inverse distance s, ``(E, 3)``.
+
+    They are what a force between charges is made of. The inverse distance stays finite where particles meet.
+    """
+    near = 1 / (distance + _SOFTENING)
+    return torch.cat([near, charges * near, charges * (near / 2).square()], 1)
 
 
 def linear_padded(values: Tensor, weight: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ class FrameHead(nn.Module):
         """
         # Autocast would round vectors to a few digits, and every axis differently.
         with torch.autocast(vec.device.type, enabled=False):
-            spread = (vec.unsqueeze(-1) * vec.unsqueeze(-2)).sum(1)  # (N, 3, 3)
+            spread = _gram(vec)  # (N, 3, 3)
             total = spread.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)  # (N, 1, 1)
             info = torch.finfo(vec.dtype)
             present = (total > (_CANCELLED * info.eps * size) ** 2) & (total > info.tiny)
@@ -81,6 +81,13 @@ class FrameHead(nn.Module):
     def _frames(self, function: Callable, vec: Tensor, size: Tensor | float) -> Tensor:
         pairs, noise = self.pairs(vec, size), _NOISE * torch.finfo(vec.dtype).eps
         return function(pairs[:, :, 0], pairs[:, :, 1], atol=noise, rtol=noise)
+
+
+def _gram(vec: Tensor) -> Tensor:
+    """The sums of the vectors' outer products, ``(N, 3, 3)``, without a matrix for every vector."""
+    x, y, z = vec.unbind(-1)
+    xx, xy, xz, yy, yz, zz = ((a * b).sum(1) for a, b in ((x, x), (x, y), (x, z), (y, y), (y, z), (z, z)))
+    return torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], 1).unflatten(1, (3, 3))
 
 
 def _solve(matrix: Tensor, vec: Tensor) -> Tensor:

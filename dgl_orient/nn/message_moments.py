@@ -38,9 +38,10 @@ def message_moments(
         receiver_mean = (receiver * in_degree).sum(0) / num_edges
         u, w = sender - sender_mean, receiver - receiver_mean
         mean = sender_mean + receiver_mean
+        senders = dgl.ops.copy_u_sum(graph, u)  # (N_dst, C)
         # Neighbours are alike, so that these two sums nearly cancel. PyTorch's sum adds in blocks and keeps
         # the digits that a matrix product with the degrees would lose.
-        of_receivers = w * (w * in_degree + 2 * dgl.ops.copy_u_sum(graph, u))
+        of_receivers = w * (w * in_degree + 2 * senders)
         squares = (u.square() * out_degree).sum(0) + of_receivers.sum(0)
     if seen is not None:
         middle = dgl.ops.copy_e_mean(graph, seen.vec)  # (N_dst, 3) of each node's vectors
@@ -55,7 +56,7 @@ def message_moments(
                 dgl.ops.u_mul_e_sum(graph, u, part) * maps
                 for part, maps in zip(around.split(1, dim=1), seen.maps.unbind(1))
             )
-            with_means = term * (w * in_degree + dgl.ops.copy_u_sum(graph, u))
+            with_means = term * (w * in_degree + senders)
             squares = squares + 2 * (sum(from_senders) + with_means).sum(0)
     return Moments(squares.new_tensor(float(num_edges)), mean, squares)
 

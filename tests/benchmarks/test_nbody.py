@@ -50,20 +50,24 @@ def test_examples_run(module):
 def test_recipe_is_the_shipped_one_but_for_seed_epochs_and_box(model):
     shipped = load(recipes._RECIPES / f"nbody_charged20_{model}.yaml")
     recipe = recipes.recipe_of("n20-box", model, seed=7, epochs=11)
-    assert recipe["general_pipeline"] == shipped["general_pipeline"] | {"seed": 7, "num_epochs": 11}
+    general = shipped["general_pipeline"] | {"seed": 7, "num_epochs": 11}
+    if "warmup_epochs" in general["lr_scheduler"]:  # the same share of the epochs
+        assert general["lr_scheduler"]["warmup_epochs"] * 10 == shipped["general_pipeline"]["num_epochs"]
+        general["lr_scheduler"] |= {"warmup_epochs": 1}
+    assert recipe["general_pipeline"] == general
     assert recipe["data"] == shipped["data"] | {"box": 5.0}
     assert recipe["model"] == shipped["model"]
 
 
 def test_comparisons_differ_from_egnn_only_as_they_say():
-    egnn, inverse, cosine, oriented = (
+    egnn, inverse, tuned, oriented = (
         recipes.recipe_of("n10", model, 0, 100)
-        for model in ("egnn", "egnn-inverse", "egnn-inverse-cosine", "oriented-nbody")
+        for model in ("egnn", "egnn-inverse", "egnn-inverse-tuned", "oriented-nbody")
     )
     assert inverse == egnn | {"model": egnn["model"] | {"inverse_distance": True}}
-    assert cosine["model"] == inverse["model"]
-    assert cosine["general_pipeline"] == oriented["general_pipeline"] != egnn["general_pipeline"]
-    assert cosine["data"] == egnn["data"] == oriented["data"]
+    assert tuned["model"] == inverse["model"]
+    assert tuned["general_pipeline"] == oriented["general_pipeline"] != egnn["general_pipeline"]
+    assert tuned["data"] == egnn["data"] == oriented["data"]
 
 
 def test_data_do_not_depend_on_the_seed_and_fewer_are_the_first():
@@ -261,11 +265,11 @@ def test_missing_names_what_is_not_there(folder):
 
 def test_networks_are_not_taken_for_others_of_like_names(tmp_path):
     place = Place(tmp_path, tmp_path)
-    for model in ("egnn", "egnn-inverse", "egnn-inverse-cosine"):
+    for model in ("egnn", "egnn-inverse", "egnn-inverse-tuned"):
         write_json(tmp_path / "runs" / f"n10_{model}_0_1.json", {"epochs": 1, "model": model})
     found = find(place).runs["n10"][1]
     assert {model: [each["model"] for each in records] for model, records in found.items()} == {
-        model: [model] for model in ("egnn", "egnn-inverse", "egnn-inverse-cosine")
+        model: [model] for model in ("egnn", "egnn-inverse", "egnn-inverse-tuned")
     }
 
 
