@@ -18,8 +18,9 @@ Where are charged particles 1,000 steps later? All networks see the same data in
 trajectories to learn from, 2,000 to choose the best epoch by, 2,000 to test that epoch by, once; batches of
 100. Errors are mean squared errors of a coordinate. Each network has the optimizer of its recipe: EGNN that
 of its authors (Adam, 5e-4, constant), GNN and Linear Adam with 1e-3, constant, oriented-nbody Adam with 3e-3,
-a warm-up of a tenth of the epochs, cosine decay and clipped gradients. `egnn-inverse` is EGNN with the inverse distances that oriented-nbody sees; with `-tuned`
-it has its optimizer too. Data do not depend on the seed; seeds are those of weights and batches.
+a warm-up of a tenth of the epochs, cosine decay and clipped gradients. `egnn-inverse` is EGNN with the
+inverse distances that oriented-nbody sees; with `-tuned` it has its optimizer too. Data do not depend on the
+seed; seeds are those of weights and batches.
 
 This page is written by `python -m benchmarks.nbody summary` from the JSON files beside it."""
 

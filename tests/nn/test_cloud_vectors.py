@@ -113,7 +113,8 @@ def test_what_geometry_leaves_open_is_told(name):
 def test_moments_make_orientations_repeat_between_samples():
     generator = torch.Generator().manual_seed(0)
     scale = torch.tensor([3.0, 2.0, 1.0])
-    shape = torch.cat([torch.rand(4000, 3, generator=generator), torch.rand(1000, 3, generator=generator) + 1])
+    box, corner = (torch.rand(number, 3, generator=generator) for number in (4000, 1000))
+    shape = torch.cat([box, corner + 1])
     angles = {}
     for moments in (False, True):
         net = GlobalOrientation(1, (), 16, num_layers=1, moments=moments)
