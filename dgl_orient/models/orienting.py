@@ -13,6 +13,7 @@ from ..geometry import norm, to_local
 from ..graph import knn_graph
 from ..hierarchy import centred
 from ..nn import GlobalOrientation
+from ..nn.cloud_vectors import NUM_PRODUCTS
 from ..nn.global_orientation import ScaleOrientations
 
 __all__ = ["Orienting"]
@@ -42,8 +43,8 @@ class Orienting(nn.Module):
         Neighbours of a point.
     initial : {"canonical", "every", "constant"}
         The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
-        coordinates seen from those of every scale, and the distance to the centroid; or nothing but a
-        constant.
+        coordinates seen from those of every scale, the distance to the centroid and, with ``moments``, the
+        products of the cloud's vectors; or nothing but a constant.
     **options
         Further arguments of :class:`~dgl_orient.GlobalOrientation`.
     """
@@ -65,7 +66,7 @@ class Orienting(nn.Module):
         #: first features
         self.num_feats = {
             "canonical": 3 * num_orientations,
-            "every": 3 * self.num_orientations + 1,
+            "every": 3 * self.num_orientations + 1 + (NUM_PRODUCTS if self.net.moments else 0),
             "constant": 0,
         }[initial]
 
@@ -82,4 +83,5 @@ class Orienting(nn.Module):
             return scales.canonical.flatten(1)
         centre = centred(pos, sizes.cpu())
         seen = to_local(scales.point, centre.unsqueeze(1)).flatten(1)
-        return torch.cat([seen, norm(centre, keepdim=True)], 1)
+        known = [] if scales.products is None else [scales.products]
+        return torch.cat([seen, norm(centre, keepdim=True), *known], 1)

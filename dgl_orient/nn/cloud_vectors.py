@@ -10,10 +10,11 @@ from torch import Tensor
 from ..geometry import norm, to_local
 from ..hierarchy import centred
 
-__all__ = ["NUM_CLOUD_VECTORS", "cloud_vectors"]
+__all__ = ["NUM_CLOUD_VECTORS", "NUM_PRODUCTS", "cloud_vectors", "products"]
 
-#: How many vectors a point gets.
+#: How many vectors a point gets, and how many products they have.
 NUM_CLOUD_VECTORS = 4
+NUM_PRODUCTS = 10
 
 # Means over neighbours that are shorter than this part of the cloud are not stretched to its size.
 _SHORTEST = 1e-3
@@ -67,6 +68,20 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor]:
     towards = neighbours / _length(sizes, neighbours, _SHORTEST)
     vec = torch.stack([place, once, to_local(moments, once), towards], 1)
     return norm(vec), vec
+
+
+def products(vec: Tensor) -> Tensor:
+    """The invariant products of a point's vectors ``(N, V, 3)`` with each other, ``(N, V (V + 1) / 2)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.nn.cloud_vectors import products
+    >>> products(torch.tensor([[[1.0, 0, 0], [2.0, 3.0, 0]]]))
+    tensor([[ 1.,  2., 13.]])
+    """
+    parts = vec.unbind(1)
+    return torch.stack([(a * b).sum(1) for n, a in enumerate(parts) for b in parts[n:]], 1)
 
 
 def _length(sizes: Tensor, vec: Tensor, shortest: float) -> Tensor:

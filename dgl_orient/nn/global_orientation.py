@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .._checks import check_k
 from ..geometry import to_local
 from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
-from .cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors
+from .cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors, products
 from .frame_head import FrameHead
 from .gvp import GVP
 from .inputs import check_coordinates, check_positive, check_shape, check_types
@@ -28,6 +28,7 @@ class ScaleOrientations(NamedTuple):
     glob: Tensor  #: (B, F, 3, 3) of the clouds
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
+    products: Tensor | None  #: (N, 10) those of the cloud's vectors with each other, with ``moments``
 
 
 class _Encoded(NamedTuple):
@@ -163,7 +164,8 @@ class GlobalOrientation(nn.Module):
 
     def scales(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> ScaleOrientations:
         """The orientations of every scale, carried to each point; arguments as in :meth:`forward`."""
-        encoded = self._encode(graph, pos, feat, vec)
+        known = cloud_vectors(graph, pos) if self.moments else None
+        encoded = self._encode(graph, pos, feat, vec, known)
         frames = [head(level.vec, level.size) for head, level in zip(self.heads, encoded)]
         point = [frame[level.anchor] for frame, level in zip(frames, encoded)]
         centre = centred(pos, graph.batch_num_nodes().cpu())
@@ -171,6 +173,7 @@ class GlobalOrientation(nn.Module):
             glob=self._of_clouds(graph, frames[-1]),
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centre.unsqueeze(1)),
+            products=known and products(known[1]),
         )
 
     def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> list[Tensor]:
@@ -186,15 +189,15 @@ class GlobalOrientation(nn.Module):
         result[present] = self.heads[-1].undetermined(centroid.vec, centroid.size)
         return result
 
-    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> list[_Encoded]:
-        """Each level's vectors, from the points to the centroid."""
+    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec, known=None) -> list[_Encoded]:
+        """Each level's vectors, from the points to the centroid; the cloud's vectors may be known."""
         check_coordinates(graph, pos)
         clouds = graph.batch_num_nodes().cpu()
         # Far from the origin the centroid could not be represented as exactly as the points' differences.
         pos = centred(pos, clouds)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos.device.type, enabled=False):
-            feat, vec, size = self._of_points(graph, pos, feat, vec)
+            feat, vec, size = self._of_points(graph, pos, feat, vec, known)
             encoded = [_Encoded(vec, size, torch.arange(len(pos), device=pos.device))]
             for pool, level in zip(self.pools, farthest_point_hierarchy(pos, self.sizes, self.k, clouds)):
                 if level.index is None:
@@ -206,17 +209,17 @@ class GlobalOrientation(nn.Module):
                 encoded.append(_Encoded(vec, pool.vector_size(), level.anchor))
         return encoded
 
-    def _of_points(self, graph: DGLGraph, pos: Tensor, feat, vec) -> tuple[Tensor, Tensor, Tensor]:
+    def _of_points(self, graph: DGLGraph, pos: Tensor, feat, vec, known) -> tuple[Tensor, Tensor, Tensor]:
         """The points' features ``(N, C)`` and vectors ``(N, C, 3)``, and how long vectors are."""
-        known = self._given(pos, feat, vec)
+        values = self._given(pos, feat, vec)
         if self.moments:
-            known = [torch.cat(both, 1) for both in zip(known, cloud_vectors(graph, pos))]
+            values = [torch.cat(both, 1) for both in zip(values, known or cloud_vectors(graph, pos))]
         if self.own is not None:
             # The cloud's vectors have a length of about 1.
-            return *self.own(*known), pos.new_ones(())
+            return *self.own(*values), pos.new_ones(())
         for layer in self.layers:
-            known = layer(graph, *known, pos)
-        return *known, self.layers[-1].vector_size()
+            values = layer(graph, *values, pos)
+        return *values, self.layers[-1].vector_size()
 
     def _given(self, pos: Tensor, feat, vec) -> list[Tensor]:
         """The features and vectors that points come with, without columns where these are none."""
