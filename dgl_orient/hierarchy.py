@@ -171,8 +171,11 @@ def centred(pos: Tensor, sizes: Tensor) -> Tensor:
             [ 1.,  0.,  0.],
             [ 0.,  0.,  0.]])
     """
-    first = (sizes.cumsum(0) - sizes).repeat_interleave(sizes).to(pos.device)
     # Near its first point a cloud's coordinates are small and differences exact. The shift cancels.
+    if len(sizes) == 1 and len(pos):
+        pos = pos - pos.detach()[0]
+        return pos - pos.mean(0)
+    first = (sizes.cumsum(0) - sizes).repeat_interleave(sizes).to(pos.device)
     pos = pos - pos.detach()[first]
     sizes = sizes.to(pos.device)
     return pos - _mean(pos, sizes).repeat_interleave(sizes, 0)

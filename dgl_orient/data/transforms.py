@@ -218,7 +218,11 @@ class UnitSphere(BaseTransform):
             return graph.local_var()
         given = graph.ndata["pos"]
         pos = centred(given.double(), sizes)
-        radius = segment_reduce(sizes.to(pos.device), norm(pos, keepdim=True), reducer="max")  # (B, 1)
+        lengths = norm(pos, keepdim=True)
+        if len(sizes) == 1:
+            radius = lengths.amax(0, keepdim=True)
+        else:
+            radius = segment_reduce(sizes.to(pos.device), lengths, reducer="max")  # (B, 1)
         # The norm of a zero vector is the smallest number and not 0.
         scale = torch.where(radius > 1e-100, 1 / radius, 1.0)
         factors, centre = _of_points(scale, sizes), given.double() - pos

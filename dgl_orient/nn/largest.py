@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .projection import map_by_destination, matmul_is_exact, neighbour_matrix
 
-__all__ = ["Mapped", "largest"]
+__all__ = ["Mapped", "largest", "parts_of"]
 
 # Values of this many edges' channels are looked at together: few enough to stay in a core's cache.
 _TOGETHER = 1 << 19
@@ -81,10 +81,9 @@ class _Largest(torch.autograd.Function):
         # Which neighbour it was, as k for the first down to 1 for the last: then a maximum finds the first.
         rank = result.new_empty(result.shape, dtype=torch.uint8) if any(ctx.needs_input_grad) else None
         ranks = torch.arange(k, 0, -1, dtype=torch.uint8, device=values.device).unsqueeze(1)
-        nodes = max(1, _TOGETHER // (k * channels))
-        buffer = values.new_empty(min(nodes, num_dst) * k, channels)
-        for start in range(0, num_dst, nodes):
-            part = slice(start, start + nodes)
+        parts = parts_of(neighbours, channels)
+        buffer = values.new_empty((parts[0].stop if parts else 0) * k, channels)
+        for part in parts:
             seen = _seen(neighbours, sender, edge, vec, maps, part, buffer)  # (nodes, k, C)
             best = result[part]
             torch.amax(seen, 1, out=best)
@@ -119,6 +118,13 @@ class _Largest(torch.autograd.Function):
             if needed[3]:
                 to_maps = (gradient * rows.gather(1, places)).transpose(1, 2)
         return None, to_sender, to_edge, to_vec, to_maps
+
+
+def parts_of(neighbours: Tensor, channels: int) -> list[slice]:
+    """Parts of the nodes whose edges' values fit in a core's cache."""
+    num_dst, k = neighbours.shape
+    nodes = max(1, _TOGETHER // max(1, k * channels))
+    return [slice(start, min(start + nodes, num_dst)) for start in range(0, num_dst, nodes)]
 
 
 def _seen(neighbours: Tensor, sender, edge, vec, maps, nodes: slice, buffer: Tensor) -> Tensor:

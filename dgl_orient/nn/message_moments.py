@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dgl
+import torch
 from dgl import DGLGraph
 from torch import Tensor
 
 from .edge_norm import Moments
-from .largest import Mapped
+from .largest import Mapped, parts_of
+from .projection import matmul_is_exact, neighbour_matrix
 
 __all__ = ["message_moments"]
 
@@ -52,19 +54,69 @@ def message_moments(
         mean = mean + term_mean
         squares = squares + _squares_within(graph, around, seen.maps) + (term.square() * in_degree).sum(0)
         if sender is not None:
-            from_senders = (
-                dgl.ops.u_mul_e_sum(graph, u, part) * maps
-                for part, maps in zip(around.split(1, dim=1), seen.maps.unbind(1))
-            )
-            with_means = term * (w * in_degree + senders)
-            squares = squares + 2 * (sum(from_senders) + with_means).sum(0)
+            with_means = (term * (w * in_degree + senders)).sum(0)
+            squares = squares + 2 * (_products_within(graph, u, around, seen.maps) + with_means)
     return Moments(squares.new_tensor(float(num_edges)), mean, squares)
 
 
 def _squares_within(graph: DGLGraph, around: Tensor, maps: Tensor) -> Tensor:
     """The sum of the squared maps of vectors, ``(C,)``, from every node's sum of their outer products."""
+    if _neighbours(graph, around) is not None:
+        rows = around.view(len(maps), -1, around.shape[1])
+        products = torch.bmm(rows.transpose(1, 2), rows)  # (N_dst, 3, 3)
+        return (torch.bmm(products, maps) * maps).sum((0, 1))
     squares = 0.0
     for axis, row in zip(around.split(1, dim=1), maps.unbind(1)):
         products = dgl.ops.copy_e_sum(graph, axis * around)  # (N_dst, 3)
         squares = squares + (row * (products.unsqueeze(2) * maps).sum(1)).sum(0)
     return squares
+
+
+def _neighbours(graph: DGLGraph, values: Tensor) -> Tensor | None:
+    """The matrix of neighbours, where it serves: on the CPU, and where products are not rounded."""
+    return neighbour_matrix(graph) if matmul_is_exact(values.dtype) and not values.is_cuda else None
+
+
+def _products_within(graph: DGLGraph, u: Tensor, around: Tensor, maps: Tensor) -> Tensor:
+    """The sum of the products of senders' values with the maps of vectors, ``(C,)``."""
+    neighbours = _neighbours(graph, u)
+    if neighbours is not None:
+        return _ProductsWithin.apply(neighbours, u, around, maps)
+    parts = zip(around.split(1, dim=1), maps.unbind(1))
+    return sum(dgl.ops.u_mul_e_sum(graph, u, part) * row for part, row in parts).sum(0)
+
+
+class _ProductsWithin(torch.autograd.Function):
+    """:func:`_products_within` by a matrix of neighbours, a few nodes at a time, keeping nothing of edges."""
+
+    @staticmethod
+    def forward(ctx, neighbours: Tensor, u: Tensor, around: Tensor, maps: Tensor) -> Tensor:
+        ctx.save_for_backward(neighbours, u, around, maps)
+        rows = around.view(*neighbours.shape, -1)
+        # Sums of parts are added up in double precision, as PyTorch's sum keeps the digits of a long one.
+        total = u.new_zeros(u.shape[1], dtype=torch.float64)
+        for part in parts_of(neighbours, u.shape[1]):
+            near = u.index_select(0, neighbours[part].flatten()).view(*neighbours[part].shape, -1)
+            total += (torch.bmm(rows[part].transpose(1, 2), near) * maps[part]).sum((0, 1))
+        return total.to(u.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        neighbours, u, around, maps = ctx.saved_tensors
+        _, *needed = ctx.needs_input_grad
+        rows = around.view(*neighbours.shape, -1)
+        to_u, to_rows, to_maps = (
+            torch.zeros_like(like) if need else None for need, like in zip(needed, (u, rows, maps))
+        )
+        for part in parts_of(neighbours, u.shape[1]):
+            index = neighbours[part].flatten()
+            weighted = maps[part] * gradient  # (nodes, D, C)
+            if to_u is not None:
+                to_u.index_add_(0, index, torch.bmm(rows[part], weighted).flatten(0, 1))
+            if to_rows is not None or to_maps is not None:
+                near = u.index_select(0, index).view(*neighbours[part].shape, -1)
+            if to_rows is not None:
+                torch.bmm(near, weighted.transpose(1, 2), out=to_rows[part])
+            if to_maps is not None:
+                torch.mul(torch.bmm(rows[part].transpose(1, 2), near), gradient, out=to_maps[part])
+        return None, to_u, None if to_rows is None else to_rows.view_as(around), to_maps
