@@ -15,8 +15,8 @@ help:  ## list the targets (the default)
 test: $(STAMP)  ## run the tests and every docstring's example; ARGS="-k knn" narrows
 	@$(RUN) -m pytest -q $(ARGS)
 
-demo: $(STAMP)  ## turn a point cloud and watch the outputs turn with it
-	@$(RUN) examples/turn_a_cloud.py $(ARGS)
+demo: $(STAMP)  ## train networks on shapes in minutes, and see which minds how they are turned
+	@$(RUN) examples/demo.py $(ARGS)
 
 lint: $(STAMP)  ## check the code's style
 	@$(RUN) -m ruff check .

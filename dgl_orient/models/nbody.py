@@ -45,15 +45,15 @@ class OrientedNBody(nn.Module):
 
     .. math::
         m_{ij} &= \sigma\bigl(W [h_i, \; O_i^\top v_i, \; h_j, \; O_i^\top r_{ij}, \; O_i^\top (v_j - v_i), \;
-            d, \; q_i q_j, \; s, \; q_i q_j s, \; q_i q_j (s/2)^2]\bigr) \\
+            d, \; q_i q_j, \; s, \; q_i q_j s, \; q_i q_j s_2]\bigr) \\
         (h'_i, p_i) &= (h_i, 0) + \mathrm{MLP}\Bigl(h_i, \; O_i^\top v_i, \; \sum_j m_{ij}\Bigr) \\
         (a_i, b_i) &= O_i\, p_i + \sum_j A\, m_{ij} \cdot (s\, r_{ij}, \; v_j - v_i) \\
         v'_i &= v_i + b_i, \qquad x'_i = x_i + a_i + \tau v'_i
 
-    with :math:`r_{ij} = x_j - x_i`, its length :math:`d` and :math:`s = 1 / (d + 0.05)` as they are in this
-    layer. Positions are equivariant to rotation and translation, not to reflection. Where a system leaves an
-    axis undetermined, as one of a single particle does, nothing can be equivariant: see
-    :class:`~dgl_orient.OrientationNet`.
+    with :math:`r_{ij} = x_j - x_i`, its length :math:`d`, :math:`s = 1 / (d + 0.05)` and
+    :math:`s_2 = 1 / (d^2 + 0.05)` as they are in this layer. Positions are equivariant to rotation and
+    translation, not to reflection. Where a system leaves an axis undetermined, as one of a single particle
+    does, nothing can be equivariant: see :class:`~dgl_orient.OrientationNet`.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class OrientedNBody(nn.Module):
     initial_vectors : bool
         Whether the network that learns orientations sees the velocities' directions.
     inverse_distance : bool
-        Whether messages have :math:`s`; otherwise they do without, and :math:`s\, r_{ij}` is
+        Whether messages have :math:`s` and :math:`s_2`; otherwise they do without, and :math:`s\, r_{ij}` is
         :math:`r_{ij}`.
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.OrientationNet`: ``hidden_feats``, ``num_layers`` and others.

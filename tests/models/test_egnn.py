@@ -30,7 +30,7 @@ def by_the_paper(model, pos, vel, charge, inverse_distance):
                 values = [squares[0], charges, squares[1]]
                 if inverse_distance:
                     near = 1 / (squares[0].sqrt() + 0.05)
-                    values += [near, charges * near, charges * near**2 / 4]
+                    values += [near, charges * near, charges / (squares[0] + 0.05)]
                 message = phi_e(layer, feat[i], feat[j], *values)
                 total = total + message
                 shift = shift + (pos[i] - pos[j]) * (layer.hidden(message) @ layer.weight[0])
