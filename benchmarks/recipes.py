@@ -1,8 +1,9 @@
 """How long the ``-quick`` recipes take: some steps and some batches of scoring, and from them the whole run.
 
-ModelNet40 and ShapeNet-Part are read from the folder that the variable DGL_ORIENT_DATA names. Without it
-shapes of as many points stand in for their clouds, in the downloads' numbers. Predicted are a run's epochs
-with their scoring, the last scoring, and the making or reading of the data; not the writing of checkpoints.
+ModelNet40 and ShapeNet-Part are read from their folders in the folder that the variable DGL_ORIENT_DATA
+names. Where they are not there, shapes of as many points stand in for their clouds, in the downloads'
+numbers. Predicted are a run's epochs with their scoring, the last scoring, and the making or reading of the
+data; not the writing of checkpoints.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from math import ceil
+from pathlib import Path
 
 import torch
 
@@ -34,6 +36,8 @@ WARM_UP = 2
 
 #: How many clouds the downloads have for training, validation and test.
 CLOUDS = {"modelnet40": (8859, 984, 2468), "shapenetpart": (12137, 1870, 2874)}
+#: What their folders are called.
+FOLDERS = {"modelnet40": "modelnet40_*", "shapenetpart": "shapenet*"}
 
 
 def run(full: bool, seed: int) -> list[dict]:
@@ -76,8 +80,9 @@ def _at_hand(data: dict, enough: int) -> tuple[dict, tuple[int, int, int] | None
     """The data that can be had for a recipe and, if others stand in for them, how many they would be."""
     if data["name"] not in CLOUDS:
         return data, None
-    if os.environ.get(FOLDER):
-        return data | {"raw_dir": os.environ[FOLDER]}, None
+    folder = os.environ.get(FOLDER)
+    if folder and any(Path(folder).glob(FOLDERS[data["name"]])):
+        return data | {"raw_dir": folder}, None
     return {"name": "shapes", "num_points": data["num_points"], "num_shapes": enough}, CLOUDS[data["name"]]
 
 
