@@ -168,16 +168,11 @@ function drawLegend(look) {
   }));
 }
 
-let asked = false;
+// Browsers hand out moves of the pointer once a frame, so there is nothing to save up.
 function draw() {
-  if (asked) return;
-  asked = true;
-  requestAnimationFrame(() => {
-    asked = false;
-    const look = chosen();
-    panels.forEach((panel) => drawPanel(panel, look));
-    drawLegend(look);
-  });
+  const look = chosen();
+  panels.forEach((panel) => drawPanel(panel, look));
+  drawLegend(look);
 }
 
 // The nearest point under the pointer, the foremost of those that are close.
