@@ -66,7 +66,7 @@ NUM_INVERSE = 3
 
 
 def inverse_values(distance: Tensor, charges: Tensor) -> Tensor:
-    r"""The pairs' :math:`s, \; q_i q_j s, \; q_i q_j s_2`, ``(E, 3)``, of which forces between charges are made.
+    r"""The pairs' :math:`s, \; q_i q_j s, \; q_i q_j s_2`, ``(E, 3)``: what forces of charges are made of.
 
     :math:`s = 1 / (d + 0.05)` and :math:`s_2 = 1 / (d^2 + 0.05)` stay at most 20 where particles meet: a
     network that sees larger values there than it has learned from predicts anything.
