@@ -34,7 +34,7 @@ SMALL_DATA = {
     "charged": {"size": 20, "horizon": 20},
 }
 SMALL_MODELS = {"oriented-dgcnn": tiny.recipe("pointcls")["model"], "my-net": {"width": 8}}
-SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5}
+SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5, "lr_scheduler": {"name": "cosine"}}
 
 
 class Reader:

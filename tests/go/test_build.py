@@ -120,7 +120,7 @@ def test_the_unsigned_loss_does_not_see_signs(signed, tmp_path):
 @pytest.mark.parametrize(
     "model, words",
     [
-        ({"name": "oriented-dgcnn", "orientation": {"num_layers": 0}}, "Expected num_layers .*got 0"),
+        ({"name": "oriented-dgcnn", "orientation": {"num_layers": -1}}, "Expected num_layers .*got -1"),
         ({"name": "oriented-dgcnn", "embed_feats": 0}, "^Expected embed_feats to be an integer"),
         ({"name": "dgcnn", "head_feats": [0]}, r"^Expected head_feats\[0\] to be an integer"),
         ({"name": "rscnn", "dropout": 7.0}, "^Expected dropout to be a number of at least 0 and below 1"),
