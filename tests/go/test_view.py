@@ -96,7 +96,7 @@ def test_colours_tell_what_there_is(clouds, network, names):
 
 @pytest.mark.parametrize("name", ["cloud.png", "cloud.pdf", "cloud.svg", "cloud.html"])
 def test_a_cloud_becomes_a_file_of_any_kind(clouds, capfd, name):
-    flags = ["--poses", 2, "--level", "all", "--global", "--arrows", 10, "--length", 0.2, "--color", "class"]
+    flags = ["--poses", 2, "--level", "0,1", "--global", "--arrows", 10, "--length", 0.2, "--color", "class"]
     code, out, err = answer(capfd, "chair/one.ply", "--cpt", tiny.trained("pointcls"), "--out", name, *flags)
     assert (code, err) == (0, ""), err
     assert out == f"Written to {name}\n" and (clouds / name).stat().st_size > 5000
@@ -169,18 +169,16 @@ def test_a_folder_becomes_a_page_and_may_have_curves_alone(clouds, capfd):
     assert code == 2 and "Line 2 of" in err and err.count("\n") == 1
 
 
-def test_quality_is_measured_stored_and_repeatable(clouds, capfd):
-    flags = ["--quality", "--cpt", tiny.trained("pointcls"), "--clouds", 2, "--quiet"]
-    for name in ("one.png", "two.html"):
-        assert answer(capfd, *flags, "--out", name) == (0, "", "")
-    one, two = (json.loads((clouds / name).read_text()) for name in ("one.json", "two.json"))
-    assert one == two
-    assert set(one["networks"]) == {"trained", "fresh"}
-    for found in one["networks"].values():
-        assert len(found["smoothness"]) == len(found["undetermined"]) == 3
-        assert found["shapes"] == 2
-    assert 0 <= one["networks"]["trained"]["accuracy"] <= 1 and "accuracy" not in one["networks"]["fresh"]
-    assert one["settings"]["num_points"] == 40 and one["recipe"]["pipeline_name"] == "pointcls"
+def test_quality_is_measured_and_stored(clouds, capfd):
+    flags = ["--quality", "--cpt", tiny.trained("pointcls"), "--clouds", 1, "--out", "some.png"]
+    assert answer(capfd, *flags) == (0, "Written to some.png\nWritten to some.json\n", "")
+    stored = json.loads((clouds / "some.json").read_text())
+    assert set(stored["networks"]) == {"trained", "fresh"}
+    for found in stored["networks"].values():
+        assert len(found["smoothness"]) == len(found["undetermined"]) == 3 and found["shapes"] == 1
+    assert stored["networks"]["trained"]["accuracy"] in (0, 1)
+    assert "accuracy" not in stored["networks"]["fresh"]
+    assert stored["settings"]["num_points"] == 40 and stored["recipe"]["pipeline_name"] == "pointcls"
 
 
 BAD = {

@@ -1,0 +1,40 @@
+"""The gallery, made from a tiny network."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.go import tiny
+
+_PATH = Path(__file__).resolve().parents[2] / "examples" / "gallery.py"
+
+
+@pytest.fixture
+def gallery(monkeypatch):
+    spec = importlib.util.spec_from_file_location("gallery", _PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "CLASSES", ("plane", "chair", "mug"))
+    monkeypatch.setattr(module, "WIDEST", 300)
+    return module
+
+
+def test_the_page_shows_every_picture_and_all_are_small(gallery, tmp_path):
+    out = tmp_path / "gallery"
+    networks = [part for name in ("partseg", "normals") for part in (f"--{name}", str(tiny.trained(name)))]
+    gallery.main(["--cpt", str(tiny.trained("pointcls")), "--out", str(out), "--clouds", "1", *networks])
+    page = (tmp_path / "gallery.md").read_text()
+    shown = set(re.findall(r"!\[[^]]+\]\(gallery/([\w.]+)\)", page))
+    assert shown == {path.name for path in out.glob("*.png")} and len(shown) == 11
+    assert all(path.stat().st_size < 150_000 for path in out.glob("*.png"))
+    assert re.search(r"\| points, jitter 0\.05 \| \d+ \| \d+ \|", page)
+    assert str(tmp_path) not in page
+
+
+def test_another_network_is_refused_and_nothing_is_written(gallery, tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        gallery.main(["--cpt", str(tiny.trained("normals")), "--out", str(tmp_path / "gallery")])
+    assert stop.value.code == 2 and "for pointcls, got one for normals" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
