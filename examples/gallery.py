@@ -130,8 +130,8 @@ def add_quality(gallery: Gallery, checkpoint: Path, clouds: int) -> None:
         "",
         f"Angles between frames on {found['settings']['num_clouds']} test clouds, of the trained network and "
         f"of the same one before training: `dgl-orient view --quality --cpt run_0.pth --clouds {clouds} "
-        f"--out quality.png`, whose numbers are in [quality.json]({gallery.folder.name}/quality.json). Unrelated "
-        f"frames are 132° apart at the median (dotted). [view.md](view.md) says how it is measured.",
+        f"--out quality.png`, whose numbers are in [quality.json]({gallery.folder.name}/quality.json). "
+        f"Unrelated frames are 132° apart at the median (dotted). [view.md](view.md) says how it is measured.",
     )
     gallery.picture(picture.name, "drift of orientations under jitter, dropout and outliers")
     rows = ["| median angle, degrees | " + " | ".join(found["networks"]) + " |"]
