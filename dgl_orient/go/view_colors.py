@@ -17,6 +17,8 @@ __all__ = ["COLORS", "answer_in_words", "check_color", "colorings"]
 #: What ``--color`` may be.
 COLORS = ("class", "part", "error", "normal", "distance")
 
+_RIGHT_OR_WRONG = (["right", "wrong"], [(200, 208, 218), (112, 40, 130)])
+
 
 def check_color(name: str | None) -> None:
     """Raise unless there is such a colouring."""
@@ -73,7 +75,7 @@ def _of_parts(subject: Subject, pose: Pose) -> list[Coloring]:
     made = [by_category("part", found.numpy(), names)]
     if "part" in pose.graph.ndata:
         wrong = pose.graph.ndata["part"].reshape(-1).long() != found
-        made.append(by_category("error", wrong.long().numpy(), ["right", "wrong"]))
+        made.append(by_category("error", wrong.long().numpy(), *_RIGHT_OR_WRONG))
     return made
 
 

@@ -54,7 +54,12 @@ def by_value(name: str, values: np.ndarray, low: float | None = None, high: floa
     return Coloring(name, rgb, tuple(f"{value:.3g}" for value in values), legend)
 
 
-def by_category(name: str, numbers: np.ndarray, names: Sequence[str]) -> Coloring:
+def by_category(
+    name: str,
+    numbers: np.ndarray,
+    names: Sequence[str],
+    colors: Sequence[tuple[int, int, int]] | None = None,
+) -> Coloring:
     """A colour for each of the named categories; the legend has those that occur.
 
     Examples
@@ -71,7 +76,7 @@ def by_category(name: str, numbers: np.ndarray, names: Sequence[str]) -> Colorin
             f"Expected the numbers of {name} to be from 0 to {len(names) - 1}, got {numbers.min()} to "
             f"{numbers.max()}."
         )
-    colors = palette(len(names))
+    colors = palette(len(names)) if colors is None else colors
     legend = tuple((str(names[each]), colors[each]) for each in np.unique(numbers))
     rgb = np.array(colors, dtype=np.uint8).reshape(-1, 3)[numbers]
     return Coloring(name, rgb, tuple(str(names[each]) for each in numbers), legend)

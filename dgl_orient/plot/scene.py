@@ -26,7 +26,7 @@ class OrientedCloud:
     pos: np.ndarray  #: (N, 3) its points
     rows: np.ndarray  #: (M,) those with arrows: of the first m, each is the farthest from those before it
     frames: np.ndarray  #: (M, L, F, 3, 3) their orientations, axes in columns
-    level_sizes: tuple[int, ...]  #: how many of these rows a level has points of its own for
+    level_sizes: tuple[int, ...]  #: how many points each level has, which come first; 0 for the whole cloud
     glob: np.ndarray | None  #: (F, 3, 3) the whole cloud's orientations
     colorings: tuple[Coloring, ...]  #: at least one
     turn: np.ndarray  #: (3, 3) the rotation that brought it from the first pose to this one
@@ -111,8 +111,9 @@ def oriented_cloud(
     title : str
         What is written above it.
     level_sizes : sequence of int, optional
-        How many points each level has. A level's points are the first of a farthest-point sample, and others
-        take over the orientation of the nearest of them: so no more arrows are drawn.
+        How many points each level has, 0 for the whole cloud. A level's points are the first of a
+        farthest-point sample, and others take over the orientation of the nearest of them: so no more arrows
+        are drawn.
     max_arrows : int
         How many points can have arrows.
     rows : np.ndarray, optional
@@ -147,7 +148,7 @@ def oriented_cloud(
         pos=points,
         rows=rows,
         frames=frames.numpy(),
-        level_sizes=tuple(min(size, len(rows)) for size in sizes),
+        level_sizes=tuple(sizes),
         glob=None if glob is None else glob.detach().cpu().double().reshape(-1, 3, 3).numpy(),
         colorings=tuple(colorings) or (distance,),
         turn=np.eye(3) if turn is None else turn.detach().cpu().double().numpy(),
@@ -166,7 +167,7 @@ def arrows(cloud: OrientedCloud, look: Look, axis: int) -> tuple[np.ndarray, np.
     for name, number, count in (("level", look.level, levels), ("orientation", look.orientation, several)):
         if count and not 0 <= number < count:
             raise DGLError(f"Expected the {name} to be from 0 to {count - 1}, got {number}.")
-    count = min(look.num_arrows, cloud.level_sizes[look.level]) if levels else 0
+    count = min(look.num_arrows, cloud.level_sizes[look.level], len(cloud.rows)) if levels else 0
     start = cloud.pos[cloud.rows[:count]]
     axes = cloud.frames[:count, look.level, look.orientation, :, axis] if count else start
     return start, start + look.arrow_length * cloud.radius * axes

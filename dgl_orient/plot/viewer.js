@@ -98,7 +98,7 @@ function arrowItems(panel, look, project) {
   const [levels, several] = scene.shape;
   const items = [];
   if (levels === 0) return items;
-  const count = Math.min(look.count, scene.levelSizes[look.level]);
+  const count = Math.min(look.count, scene.levelSizes[look.level], panel.rows.length);
   for (let m = 0; m < count; m += 1) {
     const row = panel.rows[m];
     const start = [panel.pos[3 * row], panel.pos[3 * row + 1], panel.pos[3 * row + 2]];

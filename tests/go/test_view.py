@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -102,6 +104,16 @@ def test_a_cloud_becomes_a_file_of_any_kind(clouds, capfd, name):
     assert out == f"Written to {name}\n" and (clouds / name).stat().st_size > 5000
 
 
+def test_without_arrows_there_are_none(clouds):
+    subject = read_subject("chair/one.ply", None, None, None, seed=0)
+    (cloud,) = view._clouds(subject, poses(subject, 1, seed=0), None, 0)
+    options = view.CloudOptions(num_arrows=0, level="all")
+    looks = view._looks(cloud, view._look(options), options)
+    assert [len(arrows(cloud, look, 0)[0]) for look in looks] == [0] * 4
+    # Only the last level is the whole cloud's, and has its arrows at the centre.
+    assert [look.show_global for look in looks] == [False, False, False, True]
+
+
 def test_without_a_checkpoint_the_title_says_so(clouds, capfd):
     assert answer(capfd, "bare.npz", "--up", "y", "--camera", 10, 60) == (0, "Written to bare.html\n", "")
     assert "bare.npz, a fresh network, which has learned nothing" in (clouds / "bare.html").read_text()
@@ -179,6 +191,19 @@ def test_quality_is_measured_and_stored(clouds, capfd):
     assert stored["networks"]["trained"]["accuracy"] in (0, 1)
     assert "accuracy" not in stored["networks"]["fresh"]
     assert stored["settings"]["num_points"] == 40 and stored["recipe"]["pipeline_name"] == "pointcls"
+
+
+def test_help_is_given_without_torch():
+    program = """
+        import contextlib, io, sys
+        from dgl_orient.go.cli import run
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            assert run(["view", "--help"]) == 0
+        assert "--poses" in told.getvalue() and "Examples:" in told.getvalue()
+        assert not {"torch", "dgl", "numpy", "matplotlib"} & set(sys.modules)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 BAD = {
