@@ -14,10 +14,14 @@ from tests.clouds import ball, duplicates, generator, plane
 SIZES = [70, 41, 9]
 
 TINY = dict(num_orientations=2, orientation_k=8)
+MOMENTS = dict(moments=True, num_layers=0, hidden_feats=8, hidden_vectors=8)
 MODELS = {
     "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
     "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
     "oriented dgcnn": lambda **kw: OrientedDGCNN(5, (8, 8, 16), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw),
+    "oriented dgcnn by moments": lambda **kw: OrientedDGCNN(
+        5, (8, 16), 16, (12,), k=8, sizes=(), **TINY, orientation=MOMENTS, **({"initial": "every"} | kw)
+    ),
     "oriented rscnn": lambda **kw: OrientedRSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, **kw),
     "parts": lambda **kw: OrientedDGCNNSeg(
         5, "labels", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
