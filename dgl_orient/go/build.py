@@ -66,7 +66,7 @@ class Trained:
 
     @property
     def num_points(self) -> int | None:
-        """How many points its clouds had; None if any number."""
+        """How many points its clouds had when they were scored; None if any number."""
         return _argument(self.recipe, "num_points")
 
     @property
@@ -184,6 +184,8 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
     first = [("UnitSphere", ())] if _is_normalised(recipe) else []
     if split != "train":
         return [*first, ("Rotate", (turned.test.mode,))]
+    if settings.augment is not None and settings.augment.sample is not None:
+        first.insert(0, ("Resample", (settings.augment.sample,)))
     return [*first, *_augmentation(settings.augment), ("Rotate", (turned.train.mode,))]
 
 
@@ -247,9 +249,9 @@ def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
 
 
 def _argument(recipe: Mapping[str, object], name: str) -> object:
-    """What the data set was given under a name, or its default; None if it knows no such argument."""
+    """What the test set was given under a name, or its default; None if it knows no such argument."""
     parameter = inspect.signature(data_class(recipe["data"]["name"])).parameters.get(name)
-    return recipe["data"].get(name, None if parameter is None else parameter.default)
+    return data_arguments(recipe, "test").get(name, None if parameter is None else parameter.default)
 
 
 def _is_normalised(recipe: Mapping[str, object]) -> bool:

@@ -81,8 +81,8 @@ _POINTS = ("pointcls", "partseg", "normals")
 
 DATA = {
     "shapes": DataName("dgl_orient.data:Shapes", _POINTS, ("num_shapes",)),
-    "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals")),
-    "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals")),
+    "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals"), ("num_points",)),
+    "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
     "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS),
     "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
     "folder": DataName("dgl_orient.data:FolderDataset", ("pointcls", "normals")),

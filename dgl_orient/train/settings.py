@@ -137,6 +137,7 @@ class Augment(_Checked):
     shift: float = 0.0  #: the largest distance along each axis
     jitter: float = 0.0  #: the standard deviation of every point's noise
     drop: float = 0.0  #: the largest share of points that is left out
+    sample: int | None = None  #: how many points, drawn anew each time, a cloud is given as
 
     _where = "augment."
 
@@ -149,6 +150,8 @@ class Augment(_Checked):
         problems = self._number("shift", 0) + self._number("jitter", 0) + self._number("drop", 0, 1)
         if self.drop == 1:
             problems.append("Expected augment.drop to leave some points, got 1.")
+        if self.sample is not None:
+            problems += self._integer("sample", 1)
         scale = self.scale
         if scale is not None and not (
             isinstance(scale, tuple)
@@ -206,7 +209,8 @@ class Settings(_Checked):
     bf16 : bool
         Compute in bfloat16 what tolerates it; geometry and sums stay as they are.
     augment : Augment, optional
-        Random changes of training clouds: ``scale`` [low, high], ``shift``, ``jitter``, ``drop``.
+        Random changes of training clouds: ``scale`` [low, high], ``shift``, ``jitter``, ``drop``, and
+        ``sample``, a number of points that are drawn among the cloud's each time.
     save_path : str
         The folder of checkpoints, logs and results.
 

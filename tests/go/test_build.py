@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
 from dgl import DGLError
 
 from dgl_orient.data import Shapes, write_cloud
-from dgl_orient.go.build import build, load_trained, model_of, transform_steps
+from dgl_orient.go.build import Trained, build, load_trained, model_of, transform_steps
 from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
@@ -52,9 +53,10 @@ def test_the_training_seed_leaves_the_particles_alone():
 
 
 def test_augmentation_is_for_training_only():
-    augment = {"scale": [0.5, 2.0], "shift": 0.1, "jitter": 0.01, "drop": 0.3}
+    augment = {"scale": [0.5, 2.0], "shift": 0.1, "jitter": 0.01, "drop": 0.3, "sample": 20}
     recipe = tiny.recipe("pointcls", augment=augment)
     assert transform_steps(recipe, "train") == [
+        ("Resample", (20,)),
         ("UnitSphere", ()),
         ("Scale", (0.5, 2.0)),
         ("Shift", (0.1,)),
@@ -64,6 +66,21 @@ def test_augmentation_is_for_training_only():
     ]
     assert transform_steps(recipe, "test") == [("UnitSphere", ()), ("Rotate", ("so3",))]
     assert transform_steps(tiny.recipe("nbody"), "train") == []
+
+
+def test_training_clouds_are_other_samples_each_time():
+    splits = build(tiny.recipe("pointcls", augment={"sample": 20})).splits
+    whole = build(tiny.recipe("pointcls")).splits
+    assert whole.train[0][0].num_nodes() > 20 == splits.train[0][0].num_nodes()
+    assert splits.tests["test"][0][0].num_nodes() == whole.tests["test"][0][0].num_nodes()
+    lengths = []
+    for epoch in (0, 0, 1):
+        splits.train.set_epoch(epoch)
+        pos = splits.train[0][0].ndata["pos"]
+        assert len(torch.unique(pos, dim=0)) == 20
+        lengths.append(pos.norm(dim=1).sort()[0])
+    assert torch.equal(lengths[0], lengths[1])
+    assert not torch.allclose(lengths[0], lengths[2], atol=1e-3)
 
 
 def test_clouds_of_a_folder_are_put_into_the_unit_sphere(tmp_path):
@@ -175,3 +192,13 @@ def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words
     with pytest.raises(DGLError, match=words) as raised:
         load_trained(path)
     assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
+
+
+def test_the_number_of_points_is_that_of_the_test_set():
+    def trained(num_points):
+        recipe = {"data": {"name": "modelnet40", "raw_dir": "data", "num_points": num_points}}
+        return Trained(Path(), recipe, {}, None, None)
+
+    assert trained({"train": 1024, "val": 256, "test": 200}).num_points == 200
+    assert trained({"train": 512}).num_points == 1024  # the data set's own
+    assert trained(64).num_points == 64

@@ -81,6 +81,8 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"augment": {"scale": [2, 1]}}, "augment.scale"),
         ({"augment": {"scale": 2}}, "augment.scale"),
         ({"augment": {"drop": 1}}, "augment.drop"),
+        ({"augment": {"sample": 0}}, "augment.sample"),
+        ({"augment": {"sample": 2.5}}, "augment.sample"),
         ({"num_epoch": 3}, r"no setting num_epoch \(did you mean num_epochs\?\)"),
     ],
 )
