@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from dgl import DGLError
-
+from ..trainings.command_line import Commands, run
+from ..trainings.training import Place
 from .ablation import ablation
 from .efficiency import efficiency
 from .protocol import protocol
@@ -16,75 +15,46 @@ from .recipes import MODELS, VARIANTS
 from .rollout import rollout
 from .speed import speed
 from .summary import summary
-from .training import Place
 
 _MODELS = ("oriented-nbody", "egnn", "gnn", "linear", "egnn-inverse")
-_EPILOG = """examples:
+_EXAMPLES = """\
   python -m benchmarks.nbody protocol --variant n10
   OMP_NUM_THREADS=1 python -m benchmarks.nbody protocol --variant n20-box --models egnn --seeds 0
   python -m benchmarks.nbody protocol --variant n5 --epochs 2 --quick
-  python -m benchmarks.nbody summary
-
-What is done is skipped, and what was stopped goes on, when a command is given again.
-"""
+  python -m benchmarks.nbody summary"""
 
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run a command; 0 if all went well."""
-    arguments = _parser().parse_args(given)
-    place = Place(arguments.folder)
-    if arguments.quick:
-        place = Place(arguments.folder / "quick", arguments.folder / "quick" / "results")
-    try:
-        arguments.run(arguments, place)
-    except DGLError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+    return run(_commands(), given)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.nbody",
-        description="Measure the N-body networks on the same data in the same loop.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _commands() -> Commands:
+    commands = Commands(
+        "nbody",
+        "Measure the N-body networks on the same data in the same loop.",
+        _EXAMPLES,
+        "a hundredth of the systems, results in FOLDER/quick/results",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    each = _command(commands, "protocol", "train networks with several seeds", _protocol)
+    each = commands.add("protocol", "train networks with several seeds", _protocol)
     each.add_argument("--variant", choices=VARIANTS, required=True, help="particles, and whether in a box")
     each.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="all but one if not given")
     each.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2), help="of the networks, not the data")
     each.add_argument("--epochs", type=int, default=100)
-    each = _command(commands, "ablation", "train OrientedNBody with one thing changed at a time", _ablation)
+    each = commands.add("ablation", "train OrientedNBody with one thing changed at a time", _ablation)
     each.add_argument("--epochs", type=int, default=40)
-    each = _command(commands, "efficiency", "train with 100 to 3,000 trajectories", _efficiency)
+    each = commands.add("efficiency", "train with 100 to 3,000 trajectories", _efficiency)
     each.add_argument("--epochs", type=int, default=100, help="with 3,000 trajectories; more with fewer")
-    each = _command(commands, "speed", "time an epoch of all networks, in turns", _speed)
+    each = commands.add("speed", "time an epoch of all networks, in turns", _speed)
     each.add_argument("--variants", nargs="+", choices=VARIANTS, default=("n5", "n10", "n20"))
     each.add_argument("--batches", type=int, default=5, help="to learn from, and to validate by")
     each.add_argument("--repeats", type=int, default=7)
-    each = _command(commands, "rollout", "apply networks of the protocol ten times", _rollout)
+    each = commands.add("rollout", "apply networks of the protocol ten times", _rollout)
     each.add_argument("--models", nargs="+", choices=MODELS, default=("oriented-nbody", "egnn"))
     each.add_argument("--epochs", type=int, default=100, help="for which they were trained, seed 0 at n10")
     each.add_argument("--systems", type=int, default=500, help="of the test set, default %(default)s")
-    _command(commands, "summary", "collect all records into tables and pictures", _summary)
-    return parser
-
-
-def _command(commands, name: str, text: str, run) -> argparse.ArgumentParser:
-    each = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-    each.add_argument(
-        "--folder", type=Path, default=Place.folder, help="of checkpoints and data, default %(default)s"
-    )
-    each.add_argument(
-        "--quick", action="store_true", help="a hundredth of the systems, results in FOLDER/quick/results"
-    )
-    each.set_defaults(run=run)
-    return each
+    commands.add("summary", "collect all records into tables and pictures", _summary)
+    return commands
 
 
 def _protocol(given: argparse.Namespace, place: Place) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .collected import collect
-from .recipes import Run, recipe_of
-from .training import Place
+from ..trainings.collected import collect
+from ..trainings.training import Place, Run
+from .recipes import recipe_of
+from .training import trained
 
 __all__ = ["CHANGES", "ablation"]
 
@@ -29,4 +30,4 @@ def ablation(epochs: int, place: Place, quick: bool) -> None:
         recipe = recipe_of("n10", "oriented-nbody", 0, epochs, arguments=arguments, quick=quick)
         runs[label] = Run(f"ablation_{label}_{epochs}", recipe, command)
     head = {"command": command, "epochs": epochs, "arguments": CHANGES}
-    collect(place.results / "ablation.json", head, runs, place)
+    collect(place.results / "ablation.json", head, runs, place, trained)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .collected import collect
+from ..trainings.collected import collect
+from ..trainings.training import Place, Run
 from .protocol import recorded
-from .recipes import Run, protocol_run, recipe_of
-from .training import Place, trained
+from .recipes import protocol_run, recipe_of
+from .training import trained
 
 __all__ = ["NETWORKS", "SIZES", "efficiency", "epochs_of"]
 

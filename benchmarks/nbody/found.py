@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..trainings.files import read_json
+from ..trainings.training import Place
 from .ablation import CHANGES
 from .efficiency import NETWORKS, SIZES
 from .recipes import MODELS, VARIANTS
-from .training import Place, read_json
 
 __all__ = ["MAIN", "SEEDS", "Found", "chosen", "find", "missing"]
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dgl import DGLError
 
+from ..trainings.pictures import Pictures, finish
 from .efficiency import NETWORKS, SIZES
 from .found import Found, chosen
 from .rollout import GIVEN, SIMULATOR, TRUTH
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
+__all__ = ["PICTURES"]
 
 _COLOURS = {
     "oriented-nbody": "#0072b2",
@@ -29,29 +27,6 @@ _COLOURS = {
     SIMULATOR: "#000000",
     TRUTH: "#aaaaaa",
 }
-
-
-def draw(found: Found, folder: Path) -> list[str]:
-    """Draw what was measured; the names of the files, whose pictures depend on the records alone.
-
-    Raises
-    ------
-    DGLError
-        If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DGLError('Pictures need matplotlib; install it with pip install "dgl-orient[plot]".') from error
-    drawn = []
-    for name, (function, is_there) in _PICTURES.items():
-        if is_there(found):
-            figure = Figure(layout="constrained")
-            function(figure, found)
-            # Else the file would tell the version of matplotlib, and differ with it.
-            figure.savefig(folder / name, dpi=120, metadata={"Software": None})
-            drawn.append(name)
-    return drawn
 
 
 def _error_against_time(figure: Figure, found: Found) -> None:
@@ -67,7 +42,7 @@ def _error_against_time(figure: Figure, found: Found) -> None:
                 axes.plot(seconds, best, ".-", markersize=3, color=_COLOURS[model], label=label)
         axes.set(xscale="log", yscale="log", title=f"{variant}, {epochs} epochs")
         axes.set(xlabel="seconds of training", ylabel="best validation error so far")
-        _finish(axes)
+        finish(axes)
 
 
 def _timed_variants(found: Found) -> list[str]:
@@ -91,7 +66,7 @@ def _data_efficiency(figure: Figure, found: Found) -> None:
             axes.plot(*zip(*points), "o-", color=_COLOURS[model], label=model)
     axes.set(xscale="log", yscale="log", title="n10", xlabel="training trajectories", ylabel="test error")
     axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
-    _finish(axes)
+    finish(axes)
 
 
 def _ablation(figure: Figure, found: Found) -> None:
@@ -123,7 +98,7 @@ def _rollout(figure: Figure, found: Found) -> None:
             if np.isfinite(values).any():
                 axes.plot(range(1, len(values) + 1), values, marker="o", label=name, **style)
         axes.set(yscale="log", xlabel="applications, 1,000 steps each", ylabel=label)
-        _finish(axes)
+        finish(axes)
 
 
 def _paths(axes: Axes, name: str, paths: np.ndarray, truth: np.ndarray) -> None:
@@ -138,16 +113,11 @@ def _paths(axes: Axes, name: str, paths: np.ndarray, truth: np.ndarray) -> None:
     frame = np.array([-0.65, 0.65]) * np.ptp(truth, (0, 1)).max()
     axes.set(xlim=centre[0] + frame, ylim=centre[1] + frame, aspect="equal")
     axes.set(title=f"{name}, one system", xlabel="x", ylabel="y")
-    _finish(axes)
-
-
-def _finish(axes: Axes) -> None:
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
+    finish(axes)
 
 
 #: How each picture is drawn, and whether there is something to draw.
-_PICTURES: dict[str, tuple[Callable[[Figure, Found], None], Callable[[Found], bool]]] = {
+PICTURES: Pictures[Found] = {
     "error_against_time.png": (_error_against_time, lambda found: bool(_timed_variants(found))),
     "data_efficiency.png": (_data_efficiency, lambda found: bool(found.efficiency)),
     "ablation.png": (_ablation, lambda found: bool(found.ablation)),

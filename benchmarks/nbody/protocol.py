@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dgl import DGLError
-
-from .recipes import Run, protocol_run
-from .training import Place, read_json, trained, write_json
+from ..trainings.collected import each
+from ..trainings.files import read_json, write_json
+from ..trainings.training import Place, Run
+from .recipes import protocol_run
+from .training import trained
 
 __all__ = ["protocol", "recorded"]
 
@@ -23,16 +24,7 @@ def protocol(
         At the end, if some could not be trained; the others were.
     """
     runs = [protocol_run(variant, model, seed, epochs, quick) for seed in seeds for model in models]
-    failed = []
-    for number, run in enumerate(runs, start=1):
-        print(f"== {number} of {len(runs)}: {run.name}", flush=True)
-        try:
-            recorded(run, place)
-        except DGLError as error:
-            print(f"{run.name} failed: {error}", flush=True)
-            failed.append(run.name)
-    if failed:
-        raise DGLError(f"{len(failed)} of {len(runs)} trainings failed: {', '.join(failed)}; see above why.")
+    each({run.name: run for run in runs}, lambda _, run: recorded(run, place))
 
 
 def recorded(run: Run, place: Place) -> dict[str, object]:

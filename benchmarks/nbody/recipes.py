@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from dgl import DGLError
 
 from dgl_orient.go.recipe import check, read
 
-__all__ = ["MODELS", "VARIANTS", "Run", "protocol_run", "recipe_of"]
+from ..trainings.training import Run
+
+__all__ = ["MODELS", "VARIANTS", "protocol_run", "recipe_of"]
 
 _RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -46,15 +47,6 @@ MODELS: dict[str, tuple[str, Mapping[str, Mapping[str, object]]]] = {
 }
 
 _QUICK = 100  # by how much fewer systems there are where only the command is tried
-
-
-@dataclass(frozen=True)
-class Run:
-    """A training and how to repeat it."""
-
-    name: str  #: of its folder and its record
-    recipe: Mapping[str, object]
-    command: str
 
 
 def recipe_of(

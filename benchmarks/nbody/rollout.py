@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 import dgl
 import numpy as np
 import torch
-from dgl import DGLError
 from torch import nn
 
 from dgl_orient.data.simulation import Physics, energy, simulate
 from dgl_orient.go.build import data_set, model_of
 
 from ..report import machine
+from ..trainings.files import write_json
+from ..trainings.training import Place
 from .recipes import protocol_run, recipe_of
-from .training import Place, write_json
 
 __all__ = ["DRAWN", "GIVEN", "SIMULATOR", "TRUTH", "rolled", "rollout"]
 
@@ -112,10 +112,7 @@ def rolled(
 
 def _network_step(model: str, epochs: int, place: Place, quick: bool) -> Step:
     run = protocol_run(VARIANT, model, SEED, epochs, quick)
-    path = place.of(run) / "run_0.pth"
-    if not path.exists():
-        raise DGLError(f"There is no network in {path}; train it first: {run.command}")
-    network = model_of(path)
+    network = model_of(place.network(run))
     return lambda pos, vel, charge: _applied(network, pos, vel, charge)
 
 

@@ -15,8 +15,9 @@ from dgl_orient.train.epochs import evaluate, train_epoch
 from dgl_orient.train.optim import make_optimizer
 
 from ..report import machine
+from ..trainings.files import write_json
+from ..trainings.training import Place
 from .recipes import recipe_of
-from .training import Place, write_json
 
 __all__ = ["speed"]
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
+from ..trainings.files import write_json
+from ..trainings.pictures import draw
+from ..trainings.training import Place
 from .found import Found, chosen, find, missing
-from .plots import draw
+from .plots import PICTURES
 from .tables import readme
-from .training import Place, write_json
 
 __all__ = ["summary", "summary_of"]
 
@@ -19,7 +21,7 @@ def summary(place: Place) -> None:
     content = summary_of(found)
     write_json(place.results / "summary.json", content, levels=2)
     lacking = missing(found)
-    pictures = draw(found, place.results)
+    pictures = draw(PICTURES, found, place.results)
     text = readme(found, content, pictures, lacking)
     (place.results / "README.md").write_text(text, encoding="utf-8")
     for sentence in lacking:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..trainings.markdown import table
 from .efficiency import NETWORKS
 from .found import Found
 
-__all__ = ["readme", "table"]
+__all__ = ["readme"]
 
 _HEAD = """# N-body
 
@@ -32,21 +33,6 @@ _ROLLED = {
     "energy_drift": "energy drift",
     "diverged": "systems that diverged",
 }
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table in Markdown.
-
-    Examples
-    --------
-    >>> from benchmarks.nbody.tables import table
-    >>> print(table(["network", "error"], [["egnn", 0.5]]))
-    | network | error |
-    | --- | --- |
-    | egnn | 0.5 |
-    """
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def readme(

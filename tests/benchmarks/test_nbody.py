@@ -10,10 +10,12 @@ import pytest
 from dgl import DGLError
 
 from benchmarks.nbody import __main__ as command_line
-from benchmarks.nbody import efficiency, protocol, recipes, rollout, tables, training
+from benchmarks.nbody import efficiency, protocol, recipes, rollout, tables
 from benchmarks.nbody.found import Found, chosen, find, missing
 from benchmarks.nbody.summary import summary_of
-from benchmarks.nbody.training import Place, read_json, write_json
+from benchmarks.trainings import markdown, training
+from benchmarks.trainings.files import read_json, write_json
+from benchmarks.trainings.training import Place
 from dgl_orient.data.simulation import simulate
 from dgl_orient.go.build import data_set
 from dgl_orient.go.recipe import load
@@ -40,7 +42,7 @@ def _record(folder, name: str) -> dict:
     return read_json(folder / "quick" / "results" / "runs" / f"{name}.json")
 
 
-@pytest.mark.parametrize("module", [recipes, efficiency, tables])
+@pytest.mark.parametrize("module", [recipes, efficiency, markdown, training])
 def test_examples_run(module):
     failed, attempted = doctest.testmod(module)
     assert attempted and not failed

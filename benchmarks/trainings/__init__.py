@@ -1,0 +1,1 @@
+"""What all measurements by training have in common: trainings that go on, their records, tables, pictures."""
