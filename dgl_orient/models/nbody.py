@@ -12,9 +12,9 @@ from torch.nn.functional import silu
 
 from .._checks import check_k
 from ..geometry import frames_from_vectors, norm, to_global, to_local
-from ..nn import OrientationNet
 from ..nn.inputs import check_positive
 from .pairs import Pairs, neighbour_graph, pairs_of
+from .particle_frames import ParticleFrames
 from .particles import (
     NUM_INVERSE,
     PairLinear,
@@ -29,9 +29,6 @@ __all__ = ["OrientedNBody"]
 
 ORIENTATIONS = ("learned", "velocity", "none")
 
-# Of the network that learns orientations, a small one: particles are few, and their velocities tell much.
-_ORIENTATION = dict(hidden_feats=16, hidden_vectors=8, num_layers=1)
-
 # How large the first weights of vectors are, against those that keep sizes.
 _FIRST = 0.003
 
@@ -40,8 +37,9 @@ class OrientedNBody(nn.Module):
     r"""Particles' positions a while later, with the orientations of `Equivariant Point Cloud Analysis via
     Learning Orientations for Message Passing <https://arxiv.org/abs/2203.14486>`__.
 
-    Every particle gets an orientation :math:`O_i` from a network that sees velocities and charges. Then
-    each layer moves the particles a step on their way,
+    Every particle gets an orientation :math:`O_i` from a network that sees velocities and charges,
+    :class:`~dgl_orient.models.particle_frames.ParticleFrames`. Then each layer moves the particles a step on
+    their way,
 
     .. math::
         m_{ij} &= \sigma\bigl(W [h_i, \; O_i^\top v_i, \; h_j, \; O_i^\top r_{ij}, \; O_i^\top (v_j - v_i), \;
@@ -53,7 +51,7 @@ class OrientedNBody(nn.Module):
     with :math:`r_{ij} = x_j - x_i`, its length :math:`d`, :math:`s = 1 / (d + 0.05)` and
     :math:`s_2 = 1 / (d^2 + 0.05)` as they are in this layer. Positions are equivariant to rotation and
     translation, not to reflection. Where a system leaves an axis undetermined, as one of a single particle
-    does, nothing can be equivariant: see :class:`~dgl_orient.OrientationNet`.
+    does, nothing can be equivariant: see :func:`~dgl_orient.geometry.frames_from_vectors`.
 
     Parameters
     ----------
@@ -76,7 +74,8 @@ class OrientedNBody(nn.Module):
         Whether messages have :math:`s` and :math:`s_2`; otherwise they do without, and :math:`s\, r_{ij}` is
         :math:`r_{ij}`.
     orientation : mapping, optional
-        Further arguments of :class:`~dgl_orient.OrientationNet`: ``hidden_feats``, ``num_layers`` and others.
+        Further arguments of :class:`~dgl_orient.models.particle_frames.ParticleFrames`: ``hidden_feats`` and
+        ``hidden_vectors``.
 
     Examples
     --------
@@ -118,8 +117,7 @@ class OrientedNBody(nn.Module):
         self.neighbour_orientation = neighbour_orientation
         self.orienting = None
         if orientations == "learned":
-            options = _ORIENTATION | dict(orientation or {})
-            self.orienting = OrientationNet(num_orientations, 2, int(initial_vectors), **options)
+            self.orienting = ParticleFrames(num_orientations, initial_vectors, **(orientation or {}))
         frames = 0 if orientations == "none" else num_orientations
         known = 1 + (9 * frames**2 if neighbour_orientation else 0)
         self.embed = nn.Linear(2, hidden_feats)
@@ -144,8 +142,9 @@ class OrientedNBody(nn.Module):
         """
         particles = particles_of(graph, self)
         near = neighbour_graph(particles.pos, self.k, particles.sizes)
-        pairs, orient = pairs_of(near), self._orient(near, particles)
-        known = [charge_products(pairs, particles.charge)]
+        pairs = pairs_of(near)
+        charges = charge_products(pairs, particles.charge)
+        known, orient = [charges], self._orient(pairs, particles, charges)
         if self.neighbour_orientation:
             axes = orient.transpose(2, 3).flatten(1, 2)  # (N, 3F, 3)
             known.append(pairs.local(axes.transpose(1, 2), pairs.of_senders(axes)).flatten(1))
@@ -156,16 +155,15 @@ class OrientedNBody(nn.Module):
             feat, state = layer(pairs, orient, feat, state, known)
         return state[:, 0]
 
-    def _orient(self, graph: DGLGraph, particles: Particles) -> Tensor | None:
-        """Orientations ``(N, F, 3, 3)``, if there are any."""
-        pos, vel, charge, sizes = particles
+    def _orient(self, pairs: Pairs, particles: Particles, charges: Tensor) -> Tensor | None:
+        """Orientations ``(N, F, 3, 3)``, if there are any; the pairs' products of charges are known."""
+        pos, vel, _, sizes = particles
         if self.orientations == "none":
             return None
         if self.orientations == "velocity":
             middle = segment_reduce(sizes, pos, "sum") / sizes.clamp_min(1).unsqueeze(1)
             return frames_from_vectors(vel, middle.repeat_interleave(sizes, 0) - pos).unsqueeze(1)
-        scalars = torch.cat([charge, particles.speed], 1)
-        return self.orienting(graph, pos, scalars, vel.unsqueeze(1) if self.initial_vectors else None)
+        return self.orienting(pairs, particles, charges)
 
 
 class NBodyLayer(nn.Module):

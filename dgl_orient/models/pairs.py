@@ -76,7 +76,7 @@ class Pairs(ABC):
         return (self.of_receivers(axes).unsqueeze(1) * vec.unsqueeze(-1)).sum(2)
 
     def weighted(self, weights: Tensor, vec: Tensor) -> Tensor:
-        """The sums of vectors ``(E, M, 3)`` with weights ``(E, M, A)`` over all senders, ``(N, A, 3)``."""
+        """The sums of rows ``(E, M, C)`` with weights ``(E, M, A)`` over all senders, ``(N, A, C)``."""
         return self.total((weights.unsqueeze(-1) * vec.unsqueeze(2)).sum(1))
 
 
@@ -140,7 +140,7 @@ class _RegularPairs(Pairs):
         with torch.autocast(vec.device.type, enabled=False):
             rows = self.shape[0], self.shape[1] * vec.shape[1]  # (N, kM)
             columns = weights.reshape(*rows, -1).transpose(1, 2)
-            return torch.bmm(columns, vec.view(*rows, 3))
+            return torch.bmm(columns, vec.view(*rows, vec.shape[-1]))
 
 
 def pairs_of(graph: DGLGraph) -> Pairs:

@@ -27,7 +27,7 @@ ORIENTED = {
     "none": dict(orientations="none"),
     "none, plain distances": dict(orientations="none", inverse_distance=False),
     "knn": dict(k=3),
-    "two layers": dict(orientation=dict(num_layers=2, hidden_vectors=4)),
+    "other sizes": dict(orientation=dict(hidden_feats=8, hidden_vectors=4)),
 }
 NETWORKS = {
     **{f"oriented: {name}": lambda kw=kw: OrientedNBody(**SMALL, **kw) for name, kw in ORIENTED.items()},
@@ -268,12 +268,13 @@ def test_bad_graphs_are_answered_with_a_sentence(name, graph, sentence):
     [
         (dict(orientations="random"), "learned, velocity, none, got 'random'"),
         (dict(orientations="velocity", num_orientations=2), "leave out num_orientations"),
-        (dict(orientations="none", orientation=dict(num_layers=2)), "leave out num_orientations"),
+        (dict(orientations="none", orientation=dict(hidden_vectors=4)), "leave out num_orientations"),
         (dict(orientations="none", neighbour_orientation=True), "neighbour_orientation=False"),
         (dict(k=0), "k to be an integer of at least 1"),
         (dict(num_layers=0), "num_layers"),
         (dict(hidden_feats=1.5), "hidden_feats"),
         (dict(num_orientations=0), "num_orientations"),
+        (dict(orientation=dict(hidden_vectors=0)), "hidden_vectors"),
     ],
 )
 def test_bad_arguments_are_answered_with_a_sentence(arguments, sentence):
