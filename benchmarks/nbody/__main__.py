@@ -44,7 +44,7 @@ def _commands() -> Commands:
     each = commands.add("ablation", "train OrientedNBody with one thing changed at a time", _ablation)
     each.add_argument("--epochs", type=int, default=40)
     each = commands.add("efficiency", "train with 100 to 3,000 trajectories", _efficiency)
-    each.add_argument("--epochs", type=int, default=100, help="with 3,000 trajectories; more with fewer")
+    each.add_argument("--epochs", type=int, default=100, help="of 3,000 trajectories each, some repeatedly")
     each = commands.add("speed", "time an epoch of all networks, in turns", _speed)
     each.add_argument("--variants", nargs="+", choices=VARIANTS, default=("n5", "n10", "n20"))
     each.add_argument("--batches", type=int, default=5, help="to learn from, and to validate by")

@@ -17,6 +17,9 @@ __all__ = ["MAIN", "SEEDS", "Found", "chosen", "find", "missing"]
 MAIN = ("oriented-nbody", "egnn", "gnn", "linear")
 SEEDS = {"n5": 1, "n10": 3, "n20": 3, "n10-box": 1, "n20-box": 1}
 
+#: Networks that tell what inputs and optimizer do, with one seed.
+FURTHER = {"n10": ("egnn-inverse", "egnn-inverse-tuned"), "n20": ("egnn-inverse",)}
+
 #: Records of the protocol: by epochs and network, one for each seed.
 Groups = Mapping[int, Mapping[str, Sequence[Mapping[str, object]]]]
 
@@ -65,10 +68,11 @@ def missing(found: Found) -> list[str]:
     sentences = []
     for variant, groups in found.runs.items():
         records = groups.get(chosen(groups), {})
-        for model in (*MAIN, "egnn-inverse"):
+        wanted = dict.fromkeys(MAIN, SEEDS[variant]) | dict.fromkeys(FURTHER.get(variant, ()), 1)
+        for model, seeds in wanted.items():
             number = len(records.get(model, ()))
-            if number < SEEDS[variant]:
-                sentences.append(f"{variant} {model}: {number} of {SEEDS[variant]} seeds.")
+            if number < seeds:
+                sentences.append(f"{variant} {model}: {number} of {seeds} seeds.")
     for name, wanted in (
         ("ablation", list(CHANGES)),
         ("efficiency", [f"{model}_{size}" for size in SIZES for model in NETWORKS]),

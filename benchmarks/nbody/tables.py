@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..trainings.markdown import table
-from .efficiency import NETWORKS
+from .efficiency import NETWORKS, SIZES
 from .found import Found
 
 __all__ = ["readme"]
@@ -156,11 +156,10 @@ def _efficiency(found: Found) -> list[str]:
     if not found.efficiency:
         return []
     runs, rows = found.efficiency["runs"], []
-    for size, epochs in found.efficiency["epochs"].items():
+    for size in SIZES:
         of_size = [runs.get(f"{model}_{size}") for model in NETWORKS]
-        errors = [f"{run['test_mse']:.5f}" if run else "-" for run in of_size]
-        rows.append([f"{int(size):,}", epochs, *errors])
-    head = ["trajectories", "epochs", *NETWORKS]
+        rows.append([f"{size:,}", *(f"{run['test_mse']:.5f}" if run else "-" for run in of_size)])
+    head = ["trajectories", *NETWORKS]
     command = f"    {found.efficiency['command']}"
     return ["## Data efficiency, n10", table(head, rows), found.efficiency["note"], command]
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from dgl_orient.go.environment import prepare
+
 from .training import Place
 
 __all__ = ["Commands", "run"]
@@ -54,6 +56,7 @@ class Commands:
 def run(commands: Commands, given: Sequence[str] | None) -> int:
     """Run a command; 0 if all went well."""
     arguments = commands.parser.parse_args(given)
+    prepare()
     try:
         arguments.do(arguments, Place.named(commands.name, arguments.folder, arguments.quick))
     except DGLError as error:
