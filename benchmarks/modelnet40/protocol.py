@@ -1,0 +1,57 @@
+"""Networks trained by one kind of rotations and scored by the protocols: z/z, z/SO(3) and SO(3)/SO(3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..trainings.collected import each
+from ..trainings.files import read_json, write_json
+from ..trainings.training import Place, Run
+from .recipes import TRAININGS, long_run, protocol_run
+from .training import trained
+
+__all__ = ["long", "protocol"]
+
+
+def protocol(
+    task: str,
+    models: Sequence[str],
+    trainings: Sequence[str],
+    epochs: int,
+    seed: int,
+    place: Place,
+    raw_dir: Path,
+    quick: bool,
+) -> None:
+    """Train every network in every way, and write a record of each to ``runs/`` of the results.
+
+    Raises
+    ------
+    DGLError
+        At the end, if some could not be trained; the others were.
+    """
+    runs = {
+        (run := protocol_run(task, model, train, epochs, seed, quick)).name: run
+        for train in trainings
+        for model in models
+    }
+    tests = {name: TRAININGS[name.split("_")[2]] for name in runs}
+
+    def record(name: str, run: Run) -> None:
+        _recorded(run, place.results / "runs" / f"{name}.json", place, raw_dir, tests[name], quick)
+
+    each(runs, record)
+
+
+def long(epochs: int, place: Place, raw_dir: Path, quick: bool) -> None:
+    """Train the oriented DGCNN for long, and write ``long.json``."""
+    run = long_run(epochs, quick)
+    _recorded(run, place.results / "long.json", place, raw_dir, TRAININGS["z"], quick)
+
+
+def _recorded(run: Run, path: Path, place: Place, raw_dir: Path, tests: Sequence[str], quick: bool) -> None:
+    before = read_json(path)
+    record = trained(run, place, raw_dir, tests, before, quick)
+    if record != before:
+        write_json(path, record)

@@ -1,0 +1,120 @@
+"""What is trained by the protocols: all settings in one place, the same for all networks of a task."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from dgl import DGLError
+
+from dgl_orient.go.recipe import check
+
+from ..trainings.training import Run
+from .sizes import shrunk
+
+__all__ = ["EPOCHS", "NETWORKS", "TASKS", "TRAININGS", "long_run", "protocol_run", "recipe_of"]
+
+#: The tasks, and the pipelines of recipes that are for them.
+TASKS = {"cls": "pointcls", "normals": "normals"}
+
+#: How clouds are turned in training, and the protocols by which the test set is then scored. The first of
+#: them turns the validation set, which chooses the epoch.
+TRAININGS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
+
+#: Epochs within the budget: at most 60 minutes on two cores for the slowest network.
+EPOCHS = {"cls": 30, "normals": 10}
+
+#: The folder of the download is told by the command; the recipe keeps the name that shipped recipes have.
+_DATA = {"name": "modelnet40", "raw_dir": "data", "num_points": 256}
+_WARMUP = 1
+_K = 16
+
+#: How all networks of a task are trained.
+_GENERAL = {
+    "train_batch_size": 32,
+    "eval_batch_size": 50,
+    "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
+    "lr_scheduler": {"name": "cosine", "warmup_epochs": _WARMUP},
+}
+_OF_TASK = {"cls": {"label_smoothing": 0.2}, "normals": {"signed": True}}
+
+_ORIENTED = {
+    "num_orientations": 2,
+    "orientation_k": _K,
+    "initial": "every",
+    "orientation": {"moments": True, "num_layers": 0, "hidden_feats": 16, "hidden_vectors": 16},
+}
+_DGCNN = {"preset": "light", "widths": [64, 64], "embed_feats": 256, "k": _K, "dropout": 0.1}
+_RSCNN = {"preset": "light", "levels": [128, 32], "k": [_K, _K], "dropout": 0.1}
+_SEG = {"preset": "light", "widths": [64, 64], "k": _K, "dropout": 0.1}
+
+#: The networks of each task: nothing but their architecture.
+NETWORKS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
+    "cls": {
+        "oriented-dgcnn": _DGCNN | _ORIENTED | {"sizes": []},
+        "oriented-rscnn": _RSCNN | _ORIENTED,
+        "dgcnn": _DGCNN,
+    },
+    "normals": {"oriented-dgcnn": _SEG | _ORIENTED | {"sizes": []}, "dgcnn": _SEG},
+}
+
+
+def recipe_of(
+    task: str, model: str, train: str, epochs: int, seed: int = 0, quick: bool = False
+) -> dict[str, object]:
+    """A checked recipe.
+
+    Parameters
+    ----------
+    task : str
+        One of :data:`TASKS`.
+    model : str
+        One of :data:`NETWORKS` of the task.
+    train : str
+        One of :data:`TRAININGS`.
+    epochs, seed : int
+        Of the training. The order of clouds and what is drawn for them depend on the seed, and not on the
+        network.
+    quick : bool
+        Whether to take fewer points, to see that a command runs.
+
+    Examples
+    --------
+    >>> from benchmarks.modelnet40.recipes import recipe_of
+    >>> recipe = recipe_of("cls", "dgcnn", "so3", epochs=30)
+    >>> recipe["model"]["name"], recipe["general_pipeline"]["protocol"]
+    ('dgcnn', 'so3/so3')
+    """
+    architecture = _known(_known(NETWORKS, "task", task), f"network for {task}", model)
+    general = copy.deepcopy(_GENERAL) | _OF_TASK[task]
+    general["lr_scheduler"]["warmup_epochs"] = min(_WARMUP, epochs - 1)
+    general |= {"protocol": _known(TRAININGS, "training", train)[0], "seed": seed, "num_epochs": epochs}
+    recipe = {
+        "pipeline_name": TASKS[task],
+        "data": dict(_DATA),
+        "model": {"name": model, **copy.deepcopy(architecture)},
+        "general_pipeline": general,
+    }
+    return check(shrunk(recipe) if quick else recipe)
+
+
+def protocol_run(task: str, model: str, train: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
+    """The training of a network by the protocols."""
+    command = (
+        f"python -m benchmarks.modelnet40 protocol --task {task} --models {model} --train {train} "
+        f"--epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
+    )
+    recipe = recipe_of(task, model, train, epochs, seed, quick)
+    return Run(f"{task}_{model}_{train}_{epochs}_{seed}", recipe, command)
+
+
+def long_run(epochs: int, quick: bool = False) -> Run:
+    """The same training of the oriented DGCNN for more epochs than the budget allows."""
+    command = f"python -m benchmarks.modelnet40 long --epochs {epochs}{' --quick' if quick else ''}"
+    return Run(f"long_{epochs}", recipe_of("cls", "oriented-dgcnn", "z", epochs, quick=quick), command)
+
+
+def _known(choices: Mapping[str, object], what: str, name: str) -> object:
+    if name not in choices:
+        raise DGLError(f"Expected the {what} to be one of {', '.join(choices)}, got {name!r}.")
+    return choices[name]

@@ -1,0 +1,101 @@
+"""One training on ModelNet40, and what is recorded of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dgl_orient.go.build import build, data_set
+from dgl_orient.train.loop import Splits
+
+from ..trainings.training import Place, Run, fitted, is_of, log_of, record_of
+from .sizes import few
+
+__all__ = ["located", "trained", "with_protocol"]
+
+
+def trained(
+    run: Run,
+    place: Place,
+    raw_dir: Path,
+    tests: Sequence[str],
+    before: Mapping[str, object] | None = None,
+    quick: bool = False,
+) -> dict[str, object]:
+    """The record of a training: the one from before if it is of the same recipe, otherwise train.
+
+    A training that was stopped goes on where it was.
+
+    Parameters
+    ----------
+    run : Run
+        What to train.
+    place : Place
+        Where to keep its files.
+    raw_dir : Path
+        The folder of the download.
+    tests : sequence of str
+        The protocols by which the best epoch is scored on the test set. With none the test set is not seen.
+    before : mapping, optional
+        A record from before.
+    quick : bool
+        Whether to take only a few shapes of each split.
+    """
+    if is_of(before, run):
+        print(f"{run.name} is done: {_told(before)}", flush=True)
+        return dict(before)
+    recipe = located(run.recipe, raw_dir)
+    job = build(recipe)
+    scored = {name: data_set(with_protocol(recipe, name), "test") for name in tests}
+    splits = Splits(job.splits.train, job.splits.val, scored)
+    if quick:
+        splits = Splits(
+            few(splits.train), few(splits.val), {name: few(each) for name, each in scored.items()}
+        )
+    folder = place.of(run)
+    results = fitted(run, folder, job, splits)
+    record = _record(run, folder, results, job.task.main_metric)
+    print(f"{run.name}: {_told(record)}", flush=True)
+    return record
+
+
+def located(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:
+    """The recipe with the folder in which the download is here."""
+    recipe = copy.deepcopy(dict(recipe))
+    recipe["data"]["raw_dir"] = str(raw_dir)
+    return recipe
+
+
+def with_protocol(recipe: Mapping[str, object], name: str) -> dict[str, object]:
+    """The recipe with clouds turned in another way."""
+    return {**recipe, "general_pipeline": recipe["general_pipeline"] | {"protocol": name}}
+
+
+def _record(run: Run, folder: Path, results: Mapping[str, object], metric: str) -> dict[str, object]:
+    account, log, common = results["runs"][0], log_of(folder), record_of(folder, results)
+    # An epoch that was not validated has no figure.
+    curve = [epoch["val"][metric] if epoch.get("val") else None for epoch in log]
+    last = next((epoch["val"] for epoch in reversed(log) if epoch.get("val")), None)
+    return {
+        "command": run.command,
+        "tests": account["tests"],
+        "val": account["val"],
+        "last_val": last,
+        "minutes": round(account["seconds"] / 60, 2),
+        "cpu_minutes": _cpu_minutes(common),
+        **common,
+        "val_curve": [value if value is None else round(value, 5) for value in curve],
+    }
+
+
+def _cpu_minutes(record: Mapping[str, object]) -> float | None:
+    """The processor's minutes, reckoned from the epochs whose process has told them."""
+    seconds = record["cpu_seconds_per_epoch"]
+    return seconds and round(seconds * record["epochs"] / 60, 2)
+
+
+def _told(record: Mapping[str, object]) -> str:
+    figures = {"val": record["val"], **record["tests"]}
+    parts = [f"{name} {next(iter(metrics.values())):.4f}" for name, metrics in figures.items()]
+    return ", ".join([*parts, f"{record['minutes']:.1f} minutes."])

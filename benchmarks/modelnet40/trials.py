@@ -1,0 +1,103 @@
+"""What was tried for the budget: one thing changed at a time, scored on the validation set alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dgl import DGLError
+
+from dgl_orient.go.recipe import check
+from dgl_orient.go.registry import import_plugins
+
+from ..trainings.training import Run
+from .base import base_recipe, changed
+from .sizes import shrunk
+
+__all__ = ["TRIALS", "Trial", "trial_run"]
+
+#: The networks that exist for trials alone.
+_VARIANTS = "benchmarks.modelnet40.variants"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A change, and why it was tried."""
+
+    why: str  #: in a sentence
+    changes: Mapping[str, Mapping[str, object]]  #: by the recipe's sections
+    on: str | None = "base"  #: the trial that is changed
+
+
+def _model(why: str, **arguments: object) -> Trial:
+    return Trial(why, {"model": arguments})
+
+
+def _general(why: str, **settings: object) -> Trial:
+    return Trial(why, {"general_pipeline": settings})
+
+
+def _rate(why: str, lr: float) -> Trial:
+    return _general(why, optimizer={"name": "adamw", "lr": lr, "weight_decay": 0.01})
+
+
+_ON_GRAPH = {"moments": False, "num_layers": 2, "hidden_feats": 16, "hidden_vectors": 16}
+
+TRIALS: dict[str, Trial] = {
+    "base": Trial("The shipped recipe.", {}, on=None),
+    "seed-1": _general("How much a figure depends on chance.", seed=1),
+    "points-512": Trial("More points show finer parts.", {"data": {"num_points": 512}}),
+    "points-1024": Trial("As many points as the paper has.", {"data": {"num_points": 1024}}),
+    "k-8": _model("Fewer neighbours cost less.", k=8, orientation_k=8),
+    "k-24": _model("More neighbours see more of the surface.", k=24, orientation_k=24),
+    "orientations-1": _model("One orientation of each scale may do.", num_orientations=1),
+    "orientations-4": _model("As many orientations as the paper has.", num_orientations=4),
+    "sizes-64": _model("A scale between the points and the cloud.", sizes=[64]),
+    "widths-3": _model("A third layer.", widths=[64, 64, 128]),
+    "widths-4": _model("The layers of the published DGCNN.", widths=[64, 64, 128, 256]),
+    "dynamic": _model("Neighbours among features, as DGCNN has them.", dynamic=True),
+    "lr-0.001": _rate("A slower rate is safer.", 0.001),
+    "lr-0.005": _rate("A faster rate goes farther in few epochs.", 0.005),
+    "batch-16": _general("Twice as many steps in an epoch.", train_batch_size=16),
+    "dropout-0.5": _model("The dropout of the published DGCNN.", dropout=0.5),
+    "smoothing-0": _general("Whether smooth labels help in few epochs.", label_smoothing=0.0),
+    "jitter": _general("Noise against overfitting.", augment={"jitter": 0.01}),
+    "scale": _general("Other sizes against overfitting.", augment={"scale": [0.8, 1.25]}),
+    "sample": Trial(
+        "Other points of the same shape in every epoch.",
+        {
+            "data": {"num_points": {"train": 1024, "val": 256, "test": 256}},
+            "general_pipeline": {"augment": {"sample": 256}},
+        },
+    ),
+    "on-graph": _model(
+        "Orientations learned by layers on the graph, as in the paper.", orientation=_ON_GRAPH
+    ),
+    "relative": _model("Messages see how a neighbour is oriented.", name="oriented-dgcnn-relative"),
+    "attention": _model("Neighbours weigh by attention.", name="oriented-dgcnn-attention"),
+    "refined": _model("Orientations are refined between layers.", name="oriented-dgcnn-refined"),
+}
+
+
+def trial_run(name: str, epochs: int, quick: bool = False) -> Run:
+    """The training of a trial.
+
+    Examples
+    --------
+    >>> from benchmarks.modelnet40.trials import trial_run
+    >>> trial_run("k-8", 6).recipe["model"]["k"]
+    8
+    """
+    if name not in TRIALS:
+        raise DGLError(f"Expected a trial to be one of {', '.join(TRIALS)}, got {name!r}.")
+    command = f"python -m benchmarks.modelnet40 trials {name} --epochs {epochs}{' --quick' if quick else ''}"
+    recipe = _recipe(name, epochs)
+    if recipe["model"]["name"] != "oriented-dgcnn":
+        recipe["plugins"] = [_VARIANTS]
+        import_plugins(recipe["plugins"])
+    return Run(f"trial_{name}_{epochs}", check(shrunk(recipe) if quick else recipe), command)
+
+
+def _recipe(name: str, epochs: int) -> dict[str, object]:
+    trial = TRIALS[name]
+    return changed(base_recipe(epochs) if trial.on is None else _recipe(trial.on, epochs), trial.changes)
