@@ -78,7 +78,7 @@ class Refinement(nn.Module):
 
 
 def _weighed_neighbours(graph: DGLGraph, pos: Tensor, weights: Tensor) -> Tensor:
-    """The mean of :math:`x_j - x_i` times the weights ``(N, M)`` of j, in units of distance, ``(N, M, 3)``."""
+    """The mean of weights ``(N, M)`` of j times :math:`x_j - x_i`, in units of distance, ``(N, M, 3)``."""
     vec = u_sub_v(graph, pos, pos)  # (E, 3)
     squared = copy_e_mean(graph, vec.square().sum(1, keepdim=True))  # (N, 1)
     # Where all are at one place, or there are none, the sum is 0 whatever it is divided by.
