@@ -97,7 +97,13 @@ MODELS = {
         }
     ),
     "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
-    "dgcnn": ModelName({"pointcls": "dgl_orient.models:DGCNN"}),
+    "dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:DGCNN",
+            "partseg": "dgl_orient.models:DGCNNSeg",
+            "normals": "dgl_orient.models:DGCNNSeg",
+        }
+    ),
     "rscnn": ModelName({"pointcls": "dgl_orient.models:RSCNN"}),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),

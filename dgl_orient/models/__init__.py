@@ -5,13 +5,14 @@ from .egnn import EGNN
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
 from .rscnn import RSCNN, OrientedRSCNN
-from .segmentation import OrientedDGCNNSeg
+from .segmentation import DGCNNSeg, OrientedDGCNNSeg
 
 __all__ = [
     "DGCNN",
     "EGNN",
     "GNN",
     "RSCNN",
+    "DGCNNSeg",
     "LinearVelocity",
     "OrientedDGCNN",
     "OrientedDGCNNSeg",

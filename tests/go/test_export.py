@@ -34,14 +34,18 @@ def _run(path, folder) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("pipeline", tiny.PIPELINES)
-def test_a_script_trains_as_its_recipe_does(pipeline, tmp_path):
+@pytest.mark.parametrize(
+    "pipeline, model",
+    [*((pipeline, None) for pipeline in tiny.PIPELINES), ("partseg", tiny.PLAIN), ("normals", tiny.PLAIN)],
+    ids=[*tiny.PIPELINES, "plain partseg", "plain normals"],
+)
+def test_a_script_trains_as_its_recipe_does(pipeline, model, tmp_path):
     general = dict(num_epochs=2, grad_clip=1.0, seed=3, lr_scheduler={"name": "cosine", "warmup_epochs": 1})
     if pipeline != "nbody":
         general |= dict(augment={"scale": [0.6666666, 1.5], "jitter": 0.01})
     if pipeline == "normals":
         general |= dict(signed=False)
-    recipe = tiny.recipe(pipeline, **general)
+    recipe = tiny.recipe(pipeline, model=model, **general)
     export(recipe, tmp_path / "script.py")
     printed = _run(tmp_path / "script.py", tmp_path)
     results = tiny.train(recipe, tmp_path / "trained")

@@ -39,6 +39,8 @@ def test_checked_recipe_is_its_own_check():
         ("pointcls", "shapes", "oriented-rscnn"),
         ("partseg", "shapes", "oriented-dgcnn"),
         ("normals", "shapes", "oriented-dgcnn"),
+        ("partseg", "shapes", "dgcnn"),
+        ("normals", "shapes", "dgcnn"),
         ("nbody", "charged", "egnn"),
     ]:
         once = check({"pipeline_name": pipeline, "data": {"name": data}, "model": {"name": model}})

@@ -43,7 +43,9 @@ def test_the_tasks_and_networks_are_all_there():
         f"pointcls_modelnet40_{net}" for net in ("oriented-dgcnn", "oriented-rscnn", "dgcnn", "rscnn")
     }
     expected |= {f"{task}_shapes_oriented-dgcnn" for task in ("pointcls", "partseg", "normals")}
-    expected |= {"partseg_shapenetpart_oriented-dgcnn", "normals_modelnet40_oriented-dgcnn"}
+    expected |= {f"{task}_shapes_dgcnn" for task in ("pointcls", "normals")}
+    for net in ("oriented-dgcnn", "dgcnn"):
+        expected |= {f"partseg_shapenetpart_{net}", f"normals_modelnet40_{net}"}
     networks = ("oriented-nbody", "egnn", "gnn", "linear")
     expected |= {f"nbody_charged{n}_{net}" for n in (5, 10, 20) for net in networks}
     assert expected <= set(NAMES)
@@ -69,8 +71,21 @@ def test_one_key_chooses_the_protocol(protocol):
 
 
 def test_normals_of_modelnet_say_whether_their_sign_counts():
-    for name in ("normals_modelnet40_oriented-dgcnn", "normals_modelnet40_oriented-dgcnn-quick"):
+    names = [name for name in NAMES if name.startswith("normals_modelnet40_")]
+    assert len(names) == 4
+    for name in names:
         assert read(FOLDER / f"{name}.yaml")["general_pipeline"]["signed"] is True
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if re.match(r"(partseg|normals)_\w+_dgcnn", name)])
+def test_plain_segmentation_is_trained_as_its_oriented_twin(name):
+    plain, oriented = (
+        load(FOLDER / f"{each}.yaml") for each in (name, name.replace("_dgcnn", "_oriented-dgcnn"))
+    )
+    own = {"name", "num_orientations", "sizes", "orientation_k", "initial", "orientation"}
+    models = [{key: each["model"][key] for key in {*each["model"]} - own} for each in (plain, oriented)]
+    assert models[0] == models[1]
+    assert plain | {"model": None} == oriented | {"model": None}
 
 
 RUN = [
@@ -78,6 +93,7 @@ RUN = [
     "pointcls_shapes_dgcnn-quick",
     "partseg_shapes_oriented-dgcnn-quick",
     "normals_shapes_oriented-dgcnn-quick",
+    "normals_shapes_dgcnn-quick",
     *(f"nbody_charged5_{net}-quick" for net in ("oriented-nbody", "egnn", "gnn", "linear")),
 ]
 

@@ -15,13 +15,17 @@ SIZES = {"train": 10, "val": 5, "test": 5}
 
 _SHAPES = {"name": "shapes", "num_points": 40, "num_shapes": SIZES}
 _CHARGED = {"name": "charged", "num_particles": 5, "horizon": 20, "size": SIZES}
-_NETWORK = {
-    "name": "oriented-dgcnn",
+#: A network without orientations, for all pipelines but ``nbody``.
+PLAIN = {
+    "name": "dgcnn",
     "preset": "light",
     "widths": [8, 8],
     "embed_feats": 16,
     "head_feats": [16],
     "k": 6,
+}
+_NETWORK = PLAIN | {
+    "name": "oriented-dgcnn",
     "sizes": [8],
     "orientation_k": 6,
     "num_orientations": 1,
@@ -49,8 +53,8 @@ def train(checked: dict, folder: Path) -> dict:
 
 
 @cache
-def trained(pipeline: str) -> Path:
-    """The checkpoint of a network that was trained for an epoch."""
+def trained(pipeline: str, plain: bool = False) -> Path:
+    """The checkpoint of a network, perhaps the plain one, that was trained for an epoch."""
     folder = Path(tempfile.mkdtemp(prefix="dgl-orient-test-"))
-    train(recipe(pipeline), folder / "results")
+    train(recipe(pipeline, model=PLAIN if plain else None), folder / "results")
     return folder / "results" / "run_0.pth"

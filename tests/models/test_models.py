@@ -7,7 +7,7 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from dgl_orient.models import DGCNN, RSCNN, OrientedDGCNN, OrientedDGCNNSeg, OrientedRSCNN
+from dgl_orient.models import DGCNN, RSCNN, DGCNNSeg, OrientedDGCNN, OrientedDGCNNSeg, OrientedRSCNN
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, plane
 
@@ -18,6 +18,8 @@ MOMENTS = dict(moments=True, num_layers=0, hidden_feats=8, hidden_vectors=8)
 MODELS = {
     "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
     "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
+    "plain parts": lambda **kw: DGCNNSeg(5, "labels", 0, (8, 8), 16, (12,), k=6, **kw),
+    "plain normals": lambda **kw: DGCNNSeg(2, "vectors", 0, (8, 8), 16, (12,), k=6, **kw),
     "oriented dgcnn": lambda **kw: OrientedDGCNN(5, (8, 8, 16), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw),
     "oriented dgcnn by moments": lambda **kw: OrientedDGCNN(
         5, (8, 16), 16, (12,), k=8, sizes=(), **TINY, orientation=MOMENTS, **({"initial": "every"} | kw)
@@ -30,9 +32,10 @@ MODELS = {
         2, "vectors", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
     ),
 }
-ORIENTED = [name for name in MODELS if name not in ("dgcnn", "rscnn")]
-KIND = {name: "vectors" if name == "normals" else "invariant" for name in MODELS}
-PER = {name: "node" if name in ("parts", "normals") else "cloud" for name in MODELS}
+PLAIN = ["dgcnn", "rscnn", "plain parts", "plain normals"]
+ORIENTED = [name for name in MODELS if name not in PLAIN]
+KIND = {name: "vectors" if "normals" in name else "invariant" for name in MODELS}
+PER = {name: "node" if "parts" in name or "normals" in name else "cloud" for name in MODELS}
 
 
 def on_clouds(model):
@@ -74,15 +77,25 @@ def test_answers_hold_in_float32(name):
     assert_equivariant(on_clouds(model), pos, KIND[name], [60, 40], PER[name])
 
 
-@pytest.mark.parametrize("name", ["dgcnn", "rscnn"])
+@pytest.mark.parametrize("name", PLAIN)
 def test_plain_twins_depend_on_the_pose_and_on_nothing_else(name):
     pos = ball(sum(SIZES))
     model = settled(MODELS[name]().double(), pos)
-    assert_equivariant(
-        on_clouds(model), pos, "invariant", SIZES, "cloud", symmetries=("permutation", "batching")
-    )
-    with pytest.raises(AssertionError, match="rotation changes"):
-        assert_equivariant(on_clouds(model), pos, "invariant", SIZES, "cloud", symmetries=("rotation",))
+
+    def check(*symmetries):
+        assert_equivariant(on_clouds(model), pos, KIND[name], SIZES, PER[name], symmetries=symmetries)
+
+    check("permutation", "batching")
+    for motion in ("rotation",) if name == "rscnn" else ("rotation", "translation"):
+        with pytest.raises(AssertionError, match=f"{motion} changes"):
+            check(motion)
+
+
+def test_plain_vectors_are_three_numbers_each():
+    model, seen = MODELS["plain normals"](), []
+    model.vectors.mlp.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    vectors = model(dgl_orient.point_cloud(ball(30, dtype=torch.float32), [20, 10]))
+    assert vectors.shape == (30, 2, 3) and torch.equal(vectors.flatten(1), seen[0])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -131,7 +144,7 @@ def test_all_parameters_learn(name):
     for _ in range(40):
         optimizer.zero_grad()
         result = model(cloud)
-        if name == "normals":
+        if KIND[name] == "vectors":
             loss = (result - pos.unsqueeze(1)).square().mean()
         else:
             loss = torch.nn.functional.cross_entropy(result, label)
@@ -141,6 +154,17 @@ def test_all_parameters_learn(name):
     assert losses[-1] < 0.7 * losses[0]
     unchanged = [n for (n, p), b in zip(model.named_parameters(), before) if torch.equal(p, b)]
     assert not unchanged
+
+
+@pytest.mark.parametrize("plain, oriented", [("plain parts", "parts"), ("plain normals", "normals")])
+def test_segmentation_states_keep_their_names(plain, oriented):
+    last = "labels" if "parts" in plain else "vectors.mlp.0"
+    after = ["embed.0.weight", "head.0.weight", f"{last}.weight", f"{last}.bias"]
+    for name, before in [(plain, ["backbone"]), (oriented, ["orienting", "backbone"])]:
+        names = [key for key, _ in MODELS[name]().named_parameters()]
+        # In this order too, by which an optimizer's state is kept.
+        assert list(dict.fromkeys(key.split(".")[0] for key in names))[: len(before)] == before
+        assert [key for key in names if key.startswith(("embed.0", "head.0", last))] == after
 
 
 def test_the_orientation_network_can_be_set_in_full():
@@ -155,15 +179,18 @@ def test_presets_and_defaults_run():
         assert make.light(7)(cloud).shape == (2, 7)
         light = sum(p.numel() for p in make.light(7).parameters())
         assert light < 0.25 * sum(p.numel() for p in make(7).parameters())
-    assert OrientedDGCNNSeg.light(7)(cloud).shape == (300, 7)
-    assert OrientedDGCNNSeg.light(1, out="vectors")(cloud).shape == (300, 1, 3)
+    for make in (DGCNNSeg, OrientedDGCNNSeg):
+        assert make.light(7)(cloud).shape == make(7)(cloud).shape == (300, 7)
+        assert make.light(1, out="vectors")(cloud).shape == (300, 1, 3)
 
 
-def test_the_category_of_a_cloud_is_seen():
+@pytest.mark.parametrize(
+    "make", [DGCNNSeg.light, lambda *args, **kw: OrientedDGCNNSeg.light(*args, sizes=(8,), **kw)]
+)
+def test_the_category_of_a_cloud_is_seen(make):
     pos = ball(60, dtype=torch.float32)
-    model = settled(OrientedDGCNNSeg.light(4, sizes=(8,)), pos)
-    assert model.num_categories == 0
-    model = OrientedDGCNNSeg.light(4, num_categories=3, sizes=(8,)).eval()
+    assert make(4).num_categories == 0
+    model = make(4, num_categories=3).eval()
     cloud = dgl_orient.point_cloud(pos, [30, 30])
     a, b = model(cloud, torch.tensor([0, 1])), model(cloud, torch.tensor([2, 1]))
     assert not torch.allclose(a[:30], b[:30]) and torch.equal(a[30:], b[30:])
@@ -173,7 +200,7 @@ def test_the_category_of_a_cloud_is_seen():
         with pytest.raises(DGLError, match="integers from 0 to 2"):
             model(cloud, wrong)
     with pytest.raises(DGLError, match="num_categories=0"):
-        OrientedDGCNNSeg.light(4, sizes=(8,))(cloud, torch.tensor([0, 1]))
+        make(4)(cloud, torch.tensor([0, 1]))
 
 
 BAD_HEADS = {
@@ -198,6 +225,7 @@ BAD_ORIENTATION = {
     "num_orientations": ["0", "-1"],
     "sizes": ["(0,)", "4"],
 }
+BAD_OF_SEGMENTATION = {"num_outputs": ["0"], "num_categories": ["-1", "2.5"], **BAD_OF_DGCNN}
 BAD_ARGUMENTS = {
     DGCNN: {"num_classes": ["0", "-5"], **BAD_OF_DGCNN},
     RSCNN: {"num_classes": ["0"], **BAD_OF_RSCNN},
@@ -207,12 +235,8 @@ BAD_ARGUMENTS = {
         **BAD_OF_RSCNN,
         **{name: BAD_ORIENTATION[name] for name in ("orientation_k", "num_orientations")},
     },
-    OrientedDGCNNSeg: {
-        "num_outputs": ["0"],
-        "num_categories": ["-1", "2.5"],
-        **BAD_OF_DGCNN,
-        **BAD_ORIENTATION,
-    },
+    DGCNNSeg: BAD_OF_SEGMENTATION,
+    OrientedDGCNNSeg: BAD_OF_SEGMENTATION | BAD_ORIENTATION,
 }
 SAID = {"levels": "the levels' sizes", "sizes": "the levels' sizes"}
 
@@ -227,7 +251,8 @@ SAID = {"levels": "the levels' sizes", "sizes": "the levels' sizes"}
     ],
 )
 def test_sizes_that_cannot_be_are_refused_by_name(make, name, value):
-    given = {"num_outputs" if make is OrientedDGCNNSeg else "num_classes": 5} | {name: eval(value)}
+    first = "num_outputs" if make in (DGCNNSeg, OrientedDGCNNSeg) else "num_classes"
+    given = {first: 5} | {name: eval(value)}
     with pytest.raises(DGLError, match=rf"^Expected {SAID.get(name, name)}\b.*, got .*\.$"):
         make(**given)
 
@@ -238,6 +263,7 @@ def test_the_smallest_networks_can_be_made():
     few = dict(num_orientations=1, sizes=(), orientation_k=1)
     assert DGCNN(1, **least)(cloud).shape == (2, 1)
     assert OrientedDGCNN(1, **least, **few)(cloud).shape == (2, 1)
+    assert DGCNNSeg(1, **least)(cloud).shape == (20, 1)
     assert OrientedDGCNNSeg(1, **least, **few)(cloud).shape == (20, 1)
     assert RSCNN(1, widths=[1, 1], levels=[], k=[], head_feats=[], dropout=0.0)(cloud).shape == (2, 1)
 
@@ -248,8 +274,9 @@ def test_bad_input_is_refused_with_a_sentence():
         DGCNN.light(3)(dgl_orient.knn_graph(pos, 4))
     with pytest.raises(DGLError, match="initial to be one of"):
         OrientedDGCNN.light(3, initial="zero")
-    with pytest.raises(DGLError, match="out to be one of"):
-        OrientedDGCNNSeg.light(3, out="scalars")
+    for make in (DGCNNSeg, OrientedDGCNNSeg):
+        with pytest.raises(DGLError, match="out to be one of"):
+            make.light(3, out="scalars")
     with pytest.raises(DGLError, match="two widths more than levels"):
         RSCNN(3, widths=(8, 8))
     with pytest.raises(DGLError, match="do not grow"):
