@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import data, geometry, graph, hierarchy, models, nn, plot, quality, testing, train
+    from .go.pretrained import pretrained
     from .graph import knn_graph, point_cloud
     from .nn import (
         EquivariantReadout,
@@ -35,12 +36,13 @@ __all__ = [
     "nn",
     "plot",
     "point_cloud",
+    "pretrained",
     "quality",
     "testing",
     "train",
 ]
 
-_FUNCTIONS = ("knn_graph", "point_cloud")
+_FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".go.pretrained"}
 
 
 def __getattr__(name: str):
@@ -48,7 +50,7 @@ def __getattr__(name: str):
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _FUNCTIONS:
-        value = getattr(import_module(".graph", __name__), name)
+        value = getattr(import_module(_FUNCTIONS[name], __name__), name)
     elif name[0].isupper():
         value = getattr(import_module(".nn", __name__), name)
     else:

@@ -175,5 +175,6 @@ def _run_python(words: list[str]) -> None:
         assert {word for word in words[2:] if word.startswith("--")} <= {"--full", "--store"}
     else:
         assert words[1].startswith("benchmarks."), f"no test knows how to run python {' '.join(words)}"
-        parser = importlib.import_module(f"{words[1]}.__main__")._parser()
-        parser.parse_args(words[2:])
+        module = importlib.import_module(words[1])
+        main = importlib.import_module(f"{words[1]}.__main__") if hasattr(module, "__path__") else module
+        main._parser().parse_args(words[2:])

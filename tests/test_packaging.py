@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -65,9 +66,20 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {path.relative_to(TOP).as_posix() for path in TOP.glob("dgl_orient/**/*.py")}
     recipes = {f"dgl_orient/{path.relative_to(TOP)}" for path in TOP.glob("recipes/*.yaml")}
-    assert modules | recipes | {"dgl_orient/recipes/__init__.py"} <= names
+    weights = {path.relative_to(TOP).as_posix() for path in TOP.glob("dgl_orient/weights/*")}
+    assert weights and modules | recipes | weights | {"dgl_orient/recipes/__init__.py"} <= names
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"dgl_orient"}
+
+
+def test_source_archive_holds_weights(tmp_path):
+    copy_sources(tmp_path / "sources")
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    run(sys.executable, "-c", build, cwd=tmp_path / "sources")
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {name.split("/", 1)[-1] for name in archive.getnames()}
+    assert {path.relative_to(TOP).as_posix() for path in TOP.glob("dgl_orient/weights/*")} <= held
 
 
 def test_core_requires_four_packages(wheel):
@@ -91,6 +103,8 @@ def test_quick_start_runs_in_an_empty_environment(wheel, tmp_path):
 
     (tmp_path / "quick_start.py").write_text(python_blocks("Quick start")[0], encoding="utf-8")
     run(python, "-I", "quick_start.py", **outside)
+    trained = "import dgl_orient; print(dgl_orient.pretrained('oriented-dgcnn-modelnet40').training)"
+    assert run(python, "-I", "-c", trained, **outside).strip().endswith("False")
 
     installed = json.loads(run(python, "-m", "pip", "list", "--format=json", **outside))
     assert {"pydantic", "dglgo"}.isdisjoint(package["name"] for package in installed)

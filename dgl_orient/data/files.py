@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from dgl import DGLError
 
 from .._checks import as_integer
+from ..hierarchy import farthest_points
 from .meshes import read_geometry, sample_surface
 from .pcd import read_pcd
 from .tables import check_num_points
@@ -19,6 +21,8 @@ __all__ = ["EXTENSIONS", "MESH_POINTS", "check_columns", "read_cloud", "resample
 
 #: How many points are drawn from a mesh if no number is given.
 MESH_POINTS = 2048
+# Among how many points the farthest are looked for.
+_CHOICE = 10_000
 
 _POS = (("pos",), ("points",), ("xyz",), ("x", "y", "z"))
 _NORMAL = (("normal",), ("normals",), ("nx", "ny", "nz"), ("normal_x", "normal_y", "normal_z"))
@@ -30,6 +34,7 @@ def read_cloud(
     seed: int = 0,
     columns: Sequence[int] | None = None,
     dtype: np.dtype | type = np.float32,
+    sampling: str = "random",
 ) -> dict[str, np.ndarray]:
     """The points of one file.
 
@@ -45,14 +50,18 @@ def read_cloud(
     path : str or Path
         The file.
     num_points : int, optional
-        How many points to return: of a larger cloud a random part, of a smaller one all and some of them
-        again. Not given, a cloud is returned whole and 2,048 points are drawn from a mesh.
+        How many points to return: of a larger cloud a part, of a smaller one all and some of them again. Not
+        given, a cloud is returned whole and 2,048 points are drawn from a mesh.
     seed : int
         Of the sampling.
     columns : sequence of int, optional
         The 3 or 6 columns of a table or .npy array to take, counted from 0; needed where there are others.
     dtype : np.dtype
         Of the floating-point arrays.
+    sampling : str
+        Which part of a larger cloud or of a mesh: ``"random"``, or ``"farthest"``, which covers it evenly.
+        Where there are more than 10,000 points, these are the farthest among so many random ones, or among
+        ten times as many as are to be returned.
 
     Returns
     -------
@@ -80,6 +89,10 @@ def read_cloud(
     """
     path = Path(path)
     number, columns = check_num_points(num_points), check_columns(columns)
+    if sampling not in ("random", "farthest"):
+        raise DGLError(f"Expected the sampling 'random' or 'farthest', got {sampling!r}.")
+    # From many more the farthest would be points that stray from the surface.
+    choice = number if number is None or sampling == "random" else max(_CHOICE, 10 * number)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DGLError(
@@ -89,11 +102,14 @@ def read_cloud(
     with _readable(path):
         data = reader(path, columns)
         if "triangles" in data:
-            data = _sampled(path, data["triangles"], number or MESH_POINTS, rng)
+            data = _sampled(path, data["triangles"], choice or MESH_POINTS, rng)
         cloud = _checked(path, data, np.dtype(dtype))
-        if number is None or number == len(cloud["pos"]):
+        size = len(cloud["pos"])
+        if number is None or number == size:
             return cloud
-        rows = resampled_rows(len(cloud["pos"]), number, rng)
+        rows = resampled_rows(size, number if size < number else min(choice, size), rng)
+        if len(rows) > number:
+            rows = rows[_farthest(cloud["pos"][rows], number)]
         return {name: array[rows] for name, array in cloud.items()}
 
 
@@ -109,6 +125,11 @@ def resampled_rows(rows: int, number: int, rng: np.random.Generator) -> np.ndarr
     """
     rounds = -(-number // rows)
     return np.argsort(rng.random((rounds, rows)), kind="stable").ravel()[:number]
+
+
+def _farthest(pos: np.ndarray, number: int) -> np.ndarray:
+    points = torch.as_tensor(pos, dtype=torch.float64)
+    return farthest_points(points, torch.tensor([number]), torch.tensor([len(points)])).numpy()
 
 
 def check_columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:

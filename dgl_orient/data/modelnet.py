@@ -68,6 +68,8 @@ class ModelNet40(CloudDataset):
         Their names, in the order of the labels.
     gravity : str
         The axis along which shapes stand upright.
+    sampling : str
+        How the points cover a shape, as in :func:`dgl_orient.data.read_cloud`.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class ModelNet40(CloudDataset):
     """
 
     gravity = "y"
+    sampling = "farthest"
     _set_name = "modelnet40"
     _subset: tuple[str, ...] | None = None
 

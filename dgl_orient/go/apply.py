@@ -47,8 +47,9 @@ def apply(
     The checkpoint alone says what the network is, what it was trained for and how clouds are prepared for
     it; nothing in it is executed. Clouds are centred and scaled as in training, except those of particles.
 
-    - ``pointcls``: a cloud is resampled by seed to as many points as in training. The classes and their
-      probabilities are in ``predictions.json`` and ``predictions.csv``.
+    - ``pointcls``: a cloud is resampled by seed to as many points as in training, at random or, if that is
+      how clouds were covered there, to those farthest apart. The classes and their probabilities are in
+      ``predictions.json`` and ``predictions.csv``.
     - ``partseg`` and ``normals``: every point of a file gets its answer. A cloud with more points than in
       training is dealt at random, by seed, to clouds of that size, so that points are as dense as the
       network knows them. The file's points are written with their parts (``part``, and its
@@ -58,7 +59,7 @@ def apply(
     Parameters
     ----------
     checkpoint : str or Path
-        The file ``run_0.pth`` of a training.
+        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
     inputs : sequence of str or Path
         Files, in all formats of :func:`dgl_orient.data.read_cloud`, and folders of them.
     output : str or Path
@@ -110,7 +111,7 @@ def apply(
 def _read(source: Source, trained: Trained, category: str | None, seed: int) -> Cloud:
     """A file's points with whatever else the network looks at, and its label if the network is told one."""
     number = trained.num_points if trained.pipeline == "pointcls" else None
-    arrays = read_cloud(source.path, number, seed, trained.columns, dtype=np.float64)
+    arrays = read_cloud(source.path, number, seed, trained.columns, np.float64, trained.sampling)
     if trained.pipeline == "nbody":
         return Cloud(_particles(source.path, arrays))
     points = {name: arrays[name] for name in ("pos", "normal") if name in arrays}

@@ -38,7 +38,7 @@ def apply_data(
     Parameters
     ----------
     checkpoint : str or Path
-        The file ``run_0.pth`` of a training.
+        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
     data : mapping
         The data set as a checked recipe has it: its ``name`` and its arguments.
     split : {"train", "val", "test"}

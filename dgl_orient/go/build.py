@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -20,6 +20,7 @@ from ..train.settings import Augment, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import check, data_arguments
 from .registry import data_class, model_class
+from .released import checkpoint_path
 
 __all__ = [
     "Job",
@@ -53,11 +54,13 @@ class Job:
 class Trained:
     """A trained network and what is needed to use it."""
 
-    path: Path  #: of its checkpoint
+    path: Path  #: of its checkpoint, or the name of a released one
     recipe: Mapping[str, object]
     facts: Mapping[str, object]  #: as in :data:`FACTS`
     task: Task
     model: nn.Module  #: in evaluation mode
+    #: What a released checkpoint says of itself; else empty.
+    release: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def pipeline(self) -> str:
@@ -74,9 +77,19 @@ class Trained:
         """The columns of tables in which its clouds' coordinates were."""
         return _argument(self.recipe, "columns")
 
+    @property
+    def sampling(self) -> str:
+        """How its clouds' points covered the shapes: see :func:`dgl_orient.data.read_cloud`."""
+        return getattr(data_class(self.recipe["data"]["name"]), "sampling", "random")
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether its clouds were centred and scaled."""
+        return _is_normalised(self.recipe)
+
     def prepare(self, graph: DGLGraph) -> DGLGraph:
         """A cloud as the network knows clouds: centred and scaled, except those of particles."""
-        return UnitSphere()(graph) if _is_normalised(self.recipe) else graph
+        return UnitSphere()(graph) if self.is_normalised else graph
 
 
 def build(recipe: Mapping[str, object]) -> Job:
@@ -119,7 +132,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     Parameters
     ----------
     checkpoint : str or Path
-        The file ``run_0.pth`` of a training.
+        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
     device : str
         Where to put the network.
 
@@ -129,7 +142,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
         If it is not such a file, or does not fit this version's networks.
     """
     path = Path(checkpoint)
-    state = checkpoints.load(path)
+    state = checkpoints.load(checkpoint_path(path))
     if not {"recipe", "facts", "weights"} <= state.keys() or not state["recipe"]:
         raise DGLError(
             f"{path} is not the checkpoint of a network that was trained from a recipe; give run_0.pth of "
@@ -145,7 +158,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     except (DGLError, TypeError, ValueError, AttributeError) as error:
         raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
     checkpoints.load_weights(model, state["weights"], path)
-    return Trained(path, recipe, state["facts"], task, model.to(device).eval())
+    return Trained(path, recipe, state["facts"], task, model.to(device).eval(), state.get("release", {}))
 
 
 def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:

@@ -12,6 +12,7 @@ import typer
 
 from . import names, shipped, view_command
 from .environment import is_main_process
+from .released import DEFAULT, released
 
 __all__ = ["app", "run"]
 
@@ -32,6 +33,7 @@ app = typer.Typer(
         "configure pointcls --data shapes --model oriented-dgcnn --cfg cfg.yaml",
         "train --cfg cfg.yaml",
         "apply --cpt results/run_0.pth scans --out predictions",
+        "apply chair.ply",
     ),
 )
 configure_app = typer.Typer(**_PLAIN, help="Generate a configuration file")
@@ -40,6 +42,8 @@ recipe_app = typer.Typer(**_PLAIN, help="Get example recipes")
 app.add_typer(configure_app, name="configure")
 app.add_typer(configure_apply_app, name="configure-apply")
 app.add_typer(recipe_app, name="recipe")
+
+_CHECKPOINT = f"checkpoint file path, or the name of a network: {', '.join(released())}"
 
 Text = str | None
 Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
@@ -70,14 +74,16 @@ def train(
 
 @app.command(
     epilog=_examples(
-        "apply --cpt results/run_0.pth scans mug.ply --out predictions", "apply --cfg apply.yaml"
+        "apply chair.ply",
+        "apply --cpt results/run_0.pth scans mug.ply --out predictions",
+        "apply --cfg apply.yaml",
     )
 )
 def apply(
     ctx: typer.Context,
-    inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, with --cpt")] = None,
+    inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, without --cfg")] = None,
     cfg: Annotated[Text, typer.Option(help="config yaml file name")] = None,
-    cpt: Annotated[Text, typer.Option(help="checkpoint file, in place of --cfg")] = None,
+    cpt: Annotated[Text, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
     out: Annotated[str, typer.Option(help="folder of the predictions")] = "apply_results",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
@@ -89,12 +95,14 @@ def apply(
     quiet: Quiet = False,
 ) -> None:
     """Launch inference"""
-    if (cfg is None) == (cpt is None):
-        raise UserError("Say either --cfg FILE, or --cpt FILE and files or folders to predict.")
     if cfg is not None:
         _check_only_cfg(ctx)
     elif not inputs:
-        raise UserError("Name files or folders to predict after --cpt FILE.")
+        raise UserError("Name files or folders to predict, or say --cfg FILE.")
+    elif cpt is None:
+        cpt = DEFAULT
+        if not quiet:
+            _say(f"Predicting with {cpt}, which comes with dgl-orient; --cpt names another network.")
     from . import verbs
 
     if cfg is not None:
@@ -184,7 +192,7 @@ def _add_configure(pipeline: str) -> None:
         epilog=_examples(f"configure-apply {pipeline} --cpt results/run_0.pth --cfg apply.yaml"),
     )
     def configure_apply(
-        cpt: Annotated[str, typer.Option(help="input checkpoint file path")],
+        cpt: Annotated[str, typer.Option(help=f"input {_CHECKPOINT}")],
         data: Annotated[str, typer.Option(help=f"folder for your files, or a data set: {sets}")] = "folder",
         cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
     ) -> None:

@@ -24,6 +24,7 @@ from .factories import (
 )
 from .names import PIPELINES, nearest
 from .recipe import VERSION, check, settings_arguments
+from .released import checkpoint_path
 from .yaml_comments import comments, defaults, write_yaml
 
 __all__ = ["configure", "configure_apply"]
@@ -145,7 +146,7 @@ def configure_apply(
     pipeline_name : str
         The name of one of our pipelines.
     cpt : str or Path
-        The checkpoint of a training.
+        The checkpoint of a training, or the name of a network that comes with this package.
     data : str
         ``"folder"`` for files, or the name of a data set. That of the training is taken with the arguments it
         had there.
@@ -159,7 +160,7 @@ def configure_apply(
     """
     from ..train import checkpoint
 
-    trained = checkpoint.load(cpt).get("recipe")
+    trained = checkpoint.load(checkpoint_path(cpt)).get("recipe")
     if not isinstance(trained, dict) or trained.get("pipeline_name") not in PIPELINES:
         raise DGLError(f"{cpt} holds no recipe of ours; give a checkpoint of a training, such as run_0.pth.")
     if trained["pipeline_name"] != pipeline_name:
@@ -176,7 +177,7 @@ def configure_apply(
     texts = {
         "device": _DEVICE_COMMENT,
         "data": data_texts,
-        "cpt_path": "Path to the checkpoint file",
+        "cpt_path": "Path to the checkpoint file, or the name of a network that comes with dgl-orient",
         "general_pipeline": comments(arguments, recipe["general_pipeline"]),
     }
     path = Path(cfg or f"apply_{pipeline_name}_{data}_{trained['model']['name']}.yaml")

@@ -64,15 +64,16 @@ def read_subject(
     """
     path = Path(path)
     columns = None if trained is None else trained.columns
+    sampling = "random" if trained is None else trained.sampling
     is_nbody = trained is not None and trained.pipeline == "nbody"
     if is_nbody and points is not None:
         raise DGLError("Particles are taken as they are; leave out --points.")
     most = MANY_POINTS if trained is None else trained.num_points
     if points is None and trained is not None and trained.pipeline == "pointcls":
         points = trained.num_points
-    arrays = read_cloud(path, points, seed, columns, np.float64)
+    arrays = read_cloud(path, points, seed, columns, np.float64, sampling)
     if points is None and most is not None and not is_nbody and len(arrays["pos"]) > most:
-        arrays = read_cloud(path, most, seed, columns, np.float64)
+        arrays = read_cloud(path, most, seed, columns, np.float64, sampling)
     graph = point_cloud(torch.as_tensor(arrays["pos"]))
     for name in _KNOWN:
         if name in arrays:

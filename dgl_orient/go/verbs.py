@@ -14,6 +14,7 @@ from . import registry
 from .apply_recipe import FILES, apply_script, check_apply
 from .foreign import check_foreign, is_foreign, run_foreign
 from .names import DGLGO_PIPELINES, PIPELINES
+from .released import checkpoint_path
 
 __all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "export", "train"]
 
@@ -133,7 +134,7 @@ def _allow(cpt: str, allow_plugins: bool) -> None:
     if allow_plugins:
         from ..train import checkpoint
 
-        _import_plugins(checkpoint.load(cpt).get("recipe"))
+        _import_plugins(checkpoint.load(checkpoint_path(cpt)).get("recipe"))
 
 
 def _import_plugins(recipe: object) -> None:

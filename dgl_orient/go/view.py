@@ -15,6 +15,7 @@ from ..train import checkpoint as checkpoints
 from .build import Trained, load_trained
 from .posed import Pose, Subject, poses, read_subject
 from .registry import import_plugins
+from .released import checkpoint_path
 from .view_colors import answer_in_words, check_color, colorings
 from .view_quality import view_quality
 from .view_run import view_run
@@ -113,7 +114,7 @@ def _kind(source: str | None, checkpoint: str | None, quality: bool) -> str:
 
 
 def _import_plugins(checkpoint: str | Path) -> None:
-    plugins = checkpoints.load(checkpoint).get("recipe", {}).get("plugins")
+    plugins = checkpoints.load(checkpoint_path(checkpoint)).get("recipe", {}).get("plugins")
     if isinstance(plugins, list):  # anything else is told by the check
         import_plugins(plugins)
 
@@ -131,7 +132,8 @@ def view_cloud(
     source : str or Path
         A file of any format that :func:`dgl_orient.data.read_cloud` reads.
     checkpoint : str or Path, optional
-        The file ``run_0.pth`` of a training. Not given, a fresh network is asked, which has learned nothing.
+        The file ``run_0.pth`` of a training, or the name of a network that comes with this package. Not
+        given, a fresh network is asked, which has learned nothing.
     out : str or Path, optional
         The picture, .png .pdf or .svg, or the interactive page, .html.
     options : CloudOptions

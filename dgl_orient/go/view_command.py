@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from .released import released
+
 __all__ = ["EXAMPLES", "view"]
 
 EXAMPLES = (
@@ -14,12 +16,15 @@ EXAMPLES = (
 )
 
 Text = str | None
+_CPT_HELP = (
+    f"checkpoint file, or the name of a network: {', '.join(released())}; without it a fresh network looks"
+)
 
 
 def view(
     ctx: typer.Context,
     source: Annotated[Text, typer.Argument(help="A cloud's file, or a training's folder")] = None,
-    cpt: Annotated[Text, typer.Option(help="checkpoint file; without it a fresh network looks")] = None,
+    cpt: Annotated[Text, typer.Option(help=_CPT_HELP)] = None,
     out: Annotated[Text, typer.Option(help="picture .png .pdf .svg, or interactive page .html")] = None,
     arrows: Annotated[int, typer.Option(min=0, help="how many points have arrows")] = 150,
     length: Annotated[float, typer.Option(help="of arrows, as a share of the cloud's radius")] = 0.14,

@@ -40,7 +40,7 @@ def view_quality(
     Parameters
     ----------
     checkpoint : str or Path
-        The file ``run_0.pth`` of a training.
+        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
     out : str or Path, optional
         The picture, .png .pdf or .svg, or a page, .html. The numbers go to a .json file of the same name.
     num_clouds : int

@@ -381,3 +381,32 @@ def test_files_with_a_few_wrong_bytes_give_finite_points_or_a_sentence(tmp_path_
         assert str(path) in str(error)
     else:
         assert cloud["pos"].shape == (10, 3) and np.isfinite(cloud["pos"]).all()
+
+
+def test_farthest_points_are_those_of_a_plain_search(tmp_path):
+    pos = np.random.default_rng(0).random((40, 3)).astype(np.float32)
+    np.save(tmp_path / "cloud.npy", pos)
+    chosen = [int(np.linalg.norm(pos - pos.mean(0), axis=1).argmax())]
+    while len(chosen) < 10:
+        apart = np.linalg.norm(pos[:, None] - pos[chosen], axis=2).min(1)
+        chosen.append(int(apart.argmax()))
+    found = read_cloud(tmp_path / "cloud.npy", 10, sampling="farthest")["pos"]
+    assert np.array_equal(found, pos[chosen])
+    again = read_cloud(tmp_path / "cloud.npy", 10, seed=5, sampling="farthest")["pos"]
+    assert np.array_equal(again, found)  # of so small a cloud all points are looked at
+    with pytest.raises(DGLError, match="'random' or 'farthest', got 'first'"):
+        read_cloud(tmp_path / "cloud.npy", 10, sampling="first")
+
+
+def test_small_clouds_and_meshes_have_farthest_points_too(tmp_path):
+    pos = np.random.default_rng(0).random((6, 3)).astype(np.float32)
+    np.save(tmp_path / "small.npy", pos)
+    found = read_cloud(tmp_path / "small.npy", 10, sampling="farthest")["pos"]
+    assert found.shape == (10, 3) and {*map(tuple, found)} == {*map(tuple, pos)}
+    (tmp_path / "square.off").write_text("OFF\n4 2 0\n0 0 0\n1 0 0\n1 1 0\n0 1 0\n3 0 1 2\n3 0 2 3\n")
+    near = {}
+    for sampling in ("random", "farthest"):
+        square = read_cloud(tmp_path / "square.off", 100, sampling=sampling)["pos"]
+        apart = np.linalg.norm(square[:, None] - square, axis=2) + 9 * np.eye(100)
+        near[sampling] = apart.min()
+    assert near["farthest"] > 0.05 > 0.02 > near["random"]  # a grid of 10 by 10 has 0.1

@@ -1,0 +1,78 @@
+"""Trained networks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dgl import DGLError
+from dgl.transforms import Compose
+from torch import nn
+
+from ..data import Resample, UnitSphere
+from .build import Trained, load_trained
+from .names import nearest
+from .released import released
+
+__all__ = ["Meta", "pretrained"]
+
+
+class Meta(NamedTuple):
+    """What there is to know of a trained network."""
+
+    name: str
+    class_names: list[str]  #: in the order of its outputs
+    num_points: int | None  #: how many points its clouds had; None if any number
+    transform: Compose  #: from any clouds to such as it was trained on: number of points, place and scale
+    scores: Mapping[str, Mapping[str, float]]  #: of the test split: protocol → metric → value
+    recipe: Mapping[str, object]  #: from which it was trained
+    data: Mapping[str, str]  #: the data set's name, citation and licence
+
+
+def pretrained(name: str) -> nn.Module:
+    """A trained network that comes with this package, in evaluation mode and on the CPU.
+
+    Its attribute ``meta``, a :class:`Meta`, says what its answers mean. ``meta.transform`` gives clouds the
+    number of points, the place and the scale of those that it was trained on; without it answers are wrong.
+
+    Parameters
+    ----------
+    name : str
+        ``"oriented-dgcnn-modelnet40"``: the class of a shape, one of 40, in whatever pose.
+
+    Raises
+    ------
+    DGLError
+        If no network has this name.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> network = dgl_orient.pretrained("oriented-dgcnn-modelnet40")
+    >>> clouds = dgl_orient.point_cloud(1000 * torch.rand(5000, 3), [2000, 3000])
+    >>> logits = network(network.meta.transform(clouds))
+    >>> logits.shape
+    torch.Size([2, 40])
+    >>> network.meta.class_names[:3]
+    ['airplane', 'bathtub', 'bed']
+    """
+    if not isinstance(name, str) or name not in released():
+        raise DGLError(f"There is no pretrained network {name!r}; {nearest(name, released())}")
+    trained = load_trained(released()[name])
+    trained.model.meta = Meta(
+        name,
+        list(trained.facts.get("class_names", ())),
+        trained.num_points,
+        Compose(_steps(trained)),
+        trained.release["scores"],
+        trained.recipe,
+        trained.release["data"],
+    )
+    return trained.model
+
+
+def _steps(trained: Trained) -> list[Resample | UnitSphere]:
+    """As files are prepared by :func:`~dgl_orient.go.apply.apply`, for networks that answer for a cloud."""
+    whole = trained.pipeline == "pointcls" and trained.num_points is not None
+    steps = [Resample(trained.num_points, trained.sampling)] if whole else []
+    return steps + ([UnitSphere()] if trained.is_normalised else [])
