@@ -11,8 +11,13 @@ from ..trainings.command_line import Commands, run
 from ..trainings.training import Place
 from .protocol import long, protocol
 from .recipes import EPOCHS, NETWORKS, TASKS, TRAININGS
+from .robustness import robustness
+from .rotations import rotations
+from .sizes import SHAPES
+from .summary import summary
 from .trials import TRIALS
 from .trying import trials
+from .voting import voting
 
 _EXAMPLES = """\
   python -m benchmarks.modelnet40 trials base k-8 k-24 --raw-dir data
@@ -45,6 +50,11 @@ def _commands() -> Commands:
     each.add_argument("--seed", type=int, default=0)
     each = _command(commands, "long", "train the oriented DGCNN for longer than the budget", _long)
     each.add_argument("--epochs", type=int, required=True)
+    each = _measurement(commands, "voting", "let several samples of a shape's points vote", _voting)
+    each.add_argument("--points", type=int, help="of a sample; as many as in training if not given")
+    _measurement(commands, "robustness", "score trained networks by disturbed clouds", _robustness)
+    _measurement(commands, "rotations", "count answers that change when clouds are turned", _rotations)
+    commands.add("summary", "collect all records into tables and pictures", _summary)
     return commands
 
 
@@ -53,6 +63,15 @@ def _command(commands: Commands, name: str, text: str, do) -> argparse.ArgumentP
     each.add_argument(
         "--raw-dir", type=Path, default=Path("data"), help="the folder of the download, default %(default)s"
     )
+    return each
+
+
+def _measurement(commands: Commands, name: str, text: str, do) -> argparse.ArgumentParser:
+    each = _command(commands, name, text, do)
+    each.add_argument("--epochs", type=int, help=f"of the protocol's networks, default {EPOCHS['cls']}")
+    each.add_argument("--seed", type=int, default=0, help="of the protocol's networks")
+    each.add_argument("--long", type=int, metavar="EPOCHS", help="the network of this long training too")
+    each.add_argument("--shapes", type=int, help="of each split; all if not given")
     return each
 
 
@@ -71,6 +90,31 @@ def _protocol(given: argparse.Namespace, place: Place) -> None:
 
 def _long(given: argparse.Namespace, place: Place) -> None:
     long(given.epochs, place, given.raw_dir, given.quick)
+
+
+def _voting(given: argparse.Namespace, place: Place) -> None:
+    voting(*_networks(given), given.points, *_clouds(given, place))
+
+
+def _robustness(given: argparse.Namespace, place: Place) -> None:
+    robustness(*_networks(given), *_clouds(given, place))
+
+
+def _rotations(given: argparse.Namespace, place: Place) -> None:
+    rotations(*_networks(given), *_clouds(given, place))
+
+
+def _summary(given: argparse.Namespace, place: Place) -> None:
+    summary(place, given.quick)
+
+
+def _networks(given: argparse.Namespace) -> tuple[int, int, int | None]:
+    return _epochs(given, EPOCHS["cls"]), given.seed, given.long
+
+
+def _clouds(given: argparse.Namespace, place: Place) -> tuple[int | None, Place, Path, bool]:
+    shapes = given.shapes or (SHAPES if given.quick else None)
+    return shapes, place, given.raw_dir, given.quick
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from torch.utils.data import Dataset, Subset
 
-__all__ = ["few", "shrunk"]
+__all__ = ["SHAPES", "few", "points_of", "shrunk"]
 
 _POINTS = 8  # by how much fewer points there are
 _BATCH = 8
-_SHAPES = 24
+SHAPES = 24  #: of each split
 
 
 def shrunk(recipe: Mapping[str, object]) -> dict[str, object]:
@@ -28,16 +28,21 @@ def shrunk(recipe: Mapping[str, object]) -> dict[str, object]:
     data, general = recipe["data"], recipe["general_pipeline"]
     points = data["num_points"]
     if isinstance(points, Mapping):
-        data["num_points"] = {split: number // _POINTS for split, number in points.items()}
+        data["num_points"] = {split: points_of(number, True) for split, number in points.items()}
     else:
-        data["num_points"] = points // _POINTS
+        data["num_points"] = points_of(points, True)
     if (general.get("augment") or {}).get("sample"):
-        general["augment"]["sample"] //= _POINTS
+        general["augment"]["sample"] = points_of(general["augment"]["sample"], True)
     general |= {"train_batch_size": _BATCH, "eval_batch_size": _BATCH}
     return recipe
 
 
-def few(dataset: Dataset, number: int = _SHAPES) -> Dataset:
+def points_of(number: int, quick: bool) -> int:
+    """As many points, or an eighth."""
+    return number // _POINTS if quick else number
+
+
+def few(dataset: Dataset, number: int = SHAPES) -> Dataset:
     """At most so many of its shapes, evenly spread over all of them.
 
     Examples

@@ -26,7 +26,7 @@ def each(runs: Mapping[str, Run], do: Callable[[str, Run], None]) -> None:
     Raises
     ------
     DGLError
-        At the end, if some could not be trained; the others were.
+        At the end, if it failed with some; the others are done.
     """
     failed = []
     for number, (label, run) in enumerate(runs.items(), start=1):
@@ -37,7 +37,7 @@ def each(runs: Mapping[str, Run], do: Callable[[str, Run], None]) -> None:
             print(f"{run.name} failed: {error}", flush=True)
             failed.append(label)
     if failed:
-        raise DGLError(f"{len(failed)} of {len(runs)} trainings failed: {', '.join(failed)}; see above why.")
+        raise DGLError(f"{len(failed)} of {len(runs)} failed: {', '.join(failed)}; see above why.")
 
 
 def collect(

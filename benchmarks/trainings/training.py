@@ -58,11 +58,11 @@ class Place:
         return self.folder / run.name
 
     def network(self, run: Run) -> Path:
-        """The file of the network of its best validation epoch; raise if it was not trained."""
-        path = self.of(run) / "run_0.pth"
-        if not path.exists():
-            raise DGLError(f"There is no network in {path}; train it first: {run.command}")
-        return path
+        """The file of the network of its best validation epoch; raise if it was not trained to the end."""
+        folder = self.of(run)
+        if not (folder / "results.json").exists():
+            raise DGLError(f"There is no trained network in {folder}; train it first: {run.command}")
+        return folder / "run_0.pth"
 
 
 def is_of(record: Mapping[str, object] | None, run: Run) -> bool:

@@ -151,7 +151,7 @@ def test_a_failure_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(protocol, "trained", fails)
     given = ["protocol", "--variant", "n5", "--models", "egnn", "gnn", "--seeds", "0", "--epochs", "1"]
     assert command_line.main([*given, "--quick", "--folder", str(tmp_path)]) == 2
-    assert "1 of 2 trainings failed: n5_egnn_0_1" in capsys.readouterr().err
+    assert "1 of 2 failed: n5_egnn_0_1" in capsys.readouterr().err
     assert _record(tmp_path, "n5_gnn_0_1") == {"test_mse": 0.5}
 
 

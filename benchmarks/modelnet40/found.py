@@ -1,0 +1,142 @@
+"""What was measured so far, and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dgl import DGLError
+
+from ..trainings.files import read_json
+from ..trainings.training import Place, Run, is_of
+from .networks import networks
+from .recipes import NETWORKS, TRAININGS, long_run, protocol_run
+from .trials import TRIALS, trial_run
+
+__all__ = ["Found", "chosen", "find", "missing"]
+
+Record = Mapping[str, object]
+
+#: Records of a task: by epochs, network and training.
+Groups = Mapping[int, Mapping[str, Mapping[str, Record]]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured so far."""
+
+    runs: Mapping[str, Groups]  #: by task, of one seed
+    others: Sequence[Record]  #: of the protocol too, with other seeds
+    trials: Mapping[int, Mapping[str, Record]]  #: by epochs and name
+    long: Record
+    voting: Record
+    robustness: Record
+    rotations: Record
+    outdated: Sequence[str]  #: names of records that are of other recipes than today's
+
+
+def find(place: Place, quick: bool = False) -> Found:
+    """All records of a place; those of other recipes than today's are named and left out."""
+    runs: dict[str, dict] = {task: {} for task in NETWORKS}
+    others, outdated = [], []
+    for path in _files(place, "runs"):
+        task, model, train, epochs, seed = path.stem.split("_")
+        record = read_json(path)
+        if not _is_current(record, protocol_run, task, model, train, int(epochs), int(seed), quick):
+            outdated.append(path.stem)
+        elif train in runs[task].get(int(epochs), {}).get(model, {}):
+            others.append(record)
+        else:
+            # Files are in the order of their names, so the first seed comes first.
+            runs[task].setdefault(int(epochs), {}).setdefault(model, {})[train] = record
+    trials, old = _trials(place, quick)
+    long = read_json(place.results / "long.json") or {}
+    if long and not _is_current(long, long_run, long["epochs"], quick):
+        outdated.append("long")
+        long = {}
+    names = ("voting", "robustness", "rotations")
+    measured = (read_json(place.results / f"{name}.json") or {} for name in names)
+    return Found(_ordered(runs), others, trials, long, *measured, [*outdated, *old])
+
+
+def _ordered(runs: Mapping[str, Groups]) -> dict[str, Groups]:
+    """The same with epochs, networks and trainings in the order in which they are told."""
+    return {
+        task: {
+            epochs: {
+                model: {
+                    train: groups[epochs][model][train]
+                    for train in TRAININGS
+                    if train in groups[epochs][model]
+                }
+                for model in NETWORKS[task]
+                if model in groups[epochs]
+            }
+            for epochs in sorted(groups)
+        }
+        for task, groups in runs.items()
+    }
+
+
+def _trials(place: Place, quick: bool) -> tuple[dict[int, dict[str, Record]], list[str]]:
+    found, outdated = {}, []
+    for path in _files(place, "trials"):
+        name, _, epochs = path.stem.rpartition("_")
+        record = read_json(path)
+        if _is_current(record, trial_run, name, int(epochs), quick):
+            found.setdefault(int(epochs), {})[name] = record
+        else:
+            outdated.append(f"trial {name}")
+    # In the order of the table.
+    return {
+        epochs: {name: found[epochs][name] for name in TRIALS if name in found[epochs]}
+        for epochs in sorted(found)
+    }, outdated
+
+
+def _files(place: Place, folder: str) -> list[Path]:
+    return sorted((place.results / folder).glob("*.json"))
+
+
+def _is_current(record: Record, make: Callable[..., Run], *arguments: object) -> bool:
+    try:
+        run = make(*arguments)
+    except DGLError:  # there is no such run any more
+        return False
+    return is_of(record, run)
+
+
+def chosen(groups: Groups) -> int | None:
+    """The number of epochs that is reported: with the most trainings, then the most epochs."""
+    return max(groups, key=lambda epochs: (sum(map(len, groups[epochs].values())), epochs), default=None)
+
+
+def missing(found: Found) -> list[str]:
+    """A sentence for everything that was not measured yet."""
+    sentences = [f"{name}: its record is of another recipe than today's." for name in found.outdated]
+    for task, groups in found.runs.items():
+        records = groups.get(chosen(groups), {})
+        for model in NETWORKS[task]:
+            lacking = [train for train in TRAININGS if train not in records.get(model, {})]
+            if lacking:
+                sentences.append(f"{task} {model}: trained by {' and by '.join(lacking)}.")
+    known = {name for records in found.trials.values() for name in records}
+    lacking = [name for name in TRIALS if name not in known]
+    if lacking:
+        sentences.append(f"trials: {', '.join(lacking)}.")
+    sentences += [] if found.long else ["long: all."]
+    return sentences + _not_measured(found)
+
+
+def _not_measured(found: Found) -> list[str]:
+    labels = [network.label for network in networks(1, 0)]
+    by_protocol = [f"{label.split()[0]} {name}" for label in labels for name in TRAININGS[label.split()[1]]]
+    wanted = {"voting": ["oriented-dgcnn z"], "robustness": by_protocol, "rotations": labels}
+    sentences = []
+    for name, expected in wanted.items():
+        known = getattr(found, name).get("networks", {})
+        lacking = [label for label in expected if label not in known]
+        if lacking:
+            sentences.append(f"{name}: {', '.join(lacking)}.")
+    return sentences

@@ -1,0 +1,65 @@
+"""Whether trained networks answer the same in any pose, in float32."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from dgl_orient.data.transforms import Rotate
+from dgl_orient.go.build import Trained
+
+from ..trainings.training import Place
+from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
+from .options import shown
+
+__all__ = ["ROTATIONS", "rotations"]
+
+ROTATIONS = 10
+_NOTE = (
+    "Test shapes in the download's pose and in 10 random ones. 'changed' is the share in percent of "
+    "answers that differ from the one in the download's pose, over all poses; 'changed_ever' the share of "
+    "shapes with such an answer; 'logit_change' the largest change of a shape's logits: the median over "
+    "shapes and poses, and the largest. Accuracies in percent."
+)
+
+
+def rotations(
+    epochs: int, seed: int, long: int | None, shapes: int | None, place: Place, raw_dir: Path, quick: bool
+) -> None:
+    """Turn the test shapes before every network, and write ``rotations.json``."""
+    command = "python -m benchmarks.modelnet40 rotations" + shown(
+        epochs=epochs, seed=seed, long=long, shapes=shapes, quick=quick
+    )
+    entries = {network.label: network for network in networks(epochs, seed, long, quick)}
+
+    def measure(label: str, trained: Trained) -> dict[str, object]:
+        figures = _figures(trained, raw_dir, shapes)
+        print(f"{label}: {figures['changed']} % of the answers change", flush=True)
+        return figures
+
+    settings = {"rotations": ROTATIONS, "shapes": shapes}
+    measure_each(Measurement("rotations", command, _NOTE, settings), entries, place, measure)
+
+
+def _figures(trained: Trained, raw_dir: Path, shapes: int | None) -> dict[str, object]:
+    still, labels = answers(trained, clouds(trained, raw_dir, "test", [], shapes=shapes))
+    dataset = clouds(trained, raw_dir, "test", [Rotate("so3")], shapes=shapes)
+    turned = torch.stack([answers(trained, dataset, draw)[0] for draw in range(1, ROTATIONS + 1)])
+    changed = turned.argmax(2) != still.argmax(1)  # (ROTATIONS, B)
+    largest = (turned - still).abs().amax(2)
+    return {
+        "changed": _percent(changed),
+        "changed_ever": _percent(changed.any(0)),
+        "answers": changed.numel(),
+        "logit_change": {"median": _digits(largest.median()), "largest": _digits(largest.max())},
+        "still": accuracy(still, labels),
+    }
+
+
+def _percent(values: torch.Tensor) -> float:
+    return round(100 * float(values.double().mean()), 4)
+
+
+def _digits(value: torch.Tensor) -> float:
+    return float(f"{float(value):.3g}")

@@ -1,0 +1,70 @@
+"""Answers from several samples of a shape's points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from dgl_orient.data.transforms import Resample, Rotate, UnitSphere
+from dgl_orient.go.build import Trained
+
+from ..trainings.training import Place
+from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
+from .options import shown
+from .sizes import points_of
+
+__all__ = ["VOTES", "voting"]
+
+VOTES = (1, 2, 4, 8, 16)
+POOL = 1024  #: points of a shape among which are drawn
+_NOTE = (
+    "The mean of the logits of several random samples of a shape's points, each turned at random (SO(3)); as "
+    "many points in a sample as the network was trained with, if settings do not say otherwise. 'first' is "
+    "one answer by the first points, which the protocols score. Accuracies in percent."
+)
+
+
+def voting(
+    epochs: int,
+    seed: int,
+    long: int | None,
+    points: int | None,
+    shapes: int | None,
+    place: Place,
+    raw_dir: Path,
+    quick: bool,
+) -> None:
+    """Score the oriented DGCNN, and that of the long training if asked for, and write ``voting.json``."""
+    command = "python -m benchmarks.modelnet40 voting" + shown(
+        epochs=epochs, seed=seed, long=long, points=points, shapes=shapes, quick=quick
+    )
+    pool = points_of(POOL, quick)
+    entries = {
+        network.label: network
+        for network in networks(epochs, seed, long, quick)
+        if network.label in ("oriented-dgcnn z", "long")
+    }
+
+    def measure(label: str, trained: Trained) -> dict[str, object]:
+        return {split: _votes(trained, raw_dir, split, points, pool, shapes) for split in ("val", "test")}
+
+    settings = {"pool": pool, "points": points, "shapes": shapes}
+    measure_each(Measurement("voting", command, _NOTE, settings), entries, place, measure)
+
+
+def _votes(
+    trained: Trained, raw_dir: Path, split: str, points: int | None, pool: int, shapes: int | None
+) -> dict[str, dict]:
+    turn = Rotate("so3")
+    figures = {"first": accuracy(*answers(trained, clouds(trained, raw_dir, split, [turn], shapes=shapes)))}
+    draw = Resample(points or trained.num_points)
+    dataset = clouds(trained, raw_dir, split, [draw, UnitSphere(), turn], pool, shapes)
+    total: Tensor | float = 0.0
+    for number in range(1, VOTES[-1] + 1):
+        logits, labels = answers(trained, dataset, number)
+        total = total + logits
+        if number in VOTES:
+            figures[str(number)] = accuracy(total / number, labels)
+            print(f"{split}, {number} votes: {figures[str(number)]}", flush=True)
+    return figures

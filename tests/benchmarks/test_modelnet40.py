@@ -1,0 +1,169 @@
+"""The measurements on ModelNet40, with a few made-up shapes in the layout of the download."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+
+import numpy as np
+import pytest
+import torch
+from dgl import DGLError
+
+from benchmarks.modelnet40 import __main__ as command_line
+from benchmarks.modelnet40 import recipes
+from benchmarks.modelnet40.base import base_recipe, changed
+from benchmarks.modelnet40.trials import TRIALS, trial_run
+from benchmarks.trainings import training
+from benchmarks.trainings.files import read_json
+from dgl_orient.go.recipe import check
+from dgl_orient.train import loop
+from dgl_orient.train.records import Records
+
+from .shapes import write_modelnet40
+
+MODULES = ("base", "disturbances", "networks", "options", "recipes", "sizes", "trial_tables", "trials")
+
+
+@pytest.fixture(scope="module")
+def raw_dir(tmp_path_factory):
+    return write_modelnet40(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, raw_dir):
+    """Where two networks were trained by the command line, and what came of it."""
+    folder = tmp_path_factory.mktemp("runs")
+    _call(folder, raw_dir, "protocol --models oriented-dgcnn dgcnn --train z")
+    return folder
+
+
+def _call(folder, raw_dir, line: str) -> int:
+    code = command_line.main([*line.split(), "--quick", "--folder", str(folder), "--raw-dir", str(raw_dir)])
+    assert code == 0
+
+
+def _record(folder, name: str) -> dict:
+    return read_json(folder / "quick" / "results" / f"{name}.json")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_run(module):
+    failed, attempted = doctest.testmod(importlib.import_module(f"benchmarks.modelnet40.{module}"))
+    assert attempted and not failed
+
+
+@pytest.mark.parametrize("task", recipes.TASKS)
+def test_networks_of_a_task_differ_in_their_architecture_alone(task):
+    first, *others = (recipes.recipe_of(task, model, "z", 10, seed=3) for model in recipes.NETWORKS[task])
+    for other in others:
+        assert other == first | {"model": other["model"]}
+    neighbours = {number for each in (first, *others) for number in np.ravel(each["model"]["k"])}
+    assert len(neighbours) == 1
+
+
+def test_training_by_so3_differs_in_the_protocol_alone():
+    one, other = (recipes.recipe_of("cls", "dgcnn", train, 10) for train in ("z", "so3"))
+    assert one["general_pipeline"]["protocol"] == "z/z"
+    assert other == changed(one, {"general_pipeline": {"protocol": "so3/so3"}})
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(DGLError, match="network for normals to be one of .* got 'oriented-rscnn'"):
+        recipes.recipe_of("normals", "oriented-rscnn", "z", 1)
+    with pytest.raises(DGLError, match="trial to be one of base, .* got 'k-9'"):
+        trial_run("k-9", 1)
+
+
+def test_networks_see_the_same_clouds_in_the_same_order(tmp_path, raw_dir, monkeypatch):
+    seen = []
+
+    def watched(task, model, optimizer, batches, *arguments):
+        kept = list(batches)
+        seen.append([(graph.ndata["pos"], label) for graph, label in kept])
+        return train_epoch(task, model, optimizer, kept, *arguments)
+
+    train_epoch = loop.train_epoch
+    monkeypatch.setattr(loop, "train_epoch", watched)
+    _call(tmp_path, raw_dir, "protocol --models oriented-dgcnn oriented-rscnn dgcnn --train z --epochs 2")
+    assert len(seen) == 6 and all(len(batches) == 3 for batches in seen)
+    for one, other in ((0, 2), (0, 4), (1, 3), (1, 5)):  # first epochs, then second ones
+        for (pos, label), (other_pos, other_label) in zip(seen[one], seen[other]):
+            torch.testing.assert_close(pos, other_pos, rtol=0, atol=0)
+            assert (label == other_label).all()
+    assert not torch.equal(seen[0][0][0], seen[1][0][0])
+
+
+def test_record_tells_what_the_training_found(folder):
+    record = _record(folder, "runs/cls_dgcnn_z_2_0")
+    kept = folder / "quick" / "cls_dgcnn_z_2_0"
+    results = read_json(kept / "results.json")
+    log = [json.loads(line) for line in (kept / "run_0" / "log.jsonl").read_text().splitlines()]
+    assert list(record["tests"]) == ["z/z", "z/so3"]
+    for name, metrics in results["metrics"].items():
+        assert record["tests"][name] == {metric: spread["mean"] for metric, spread in metrics.items()}
+        assert set(metrics) == {"accuracy", "class_accuracy"}
+    curve = [epoch["val"]["accuracy"] for epoch in log]
+    assert record["val_curve"] == pytest.approx(curve, abs=1e-5) and record["epochs"] == len(curve) == 2
+    assert record["val"]["accuracy"] == max(curve) and record["last_val"]["accuracy"] == curve[-1]
+    assert record["minutes"] == pytest.approx(sum(epoch["seconds"] for epoch in log) / 60, abs=0.005)
+    assert str(folder) not in json.dumps(record)  # nothing of this machine's folders
+    assert record["recipe"]["data"]["raw_dir"] == "data"
+
+
+def test_oriented_networks_do_not_mind_the_protocol(folder):
+    tests = _record(folder, "runs/cls_oriented-dgcnn_z_2_0")["tests"]
+    assert tests["z/z"] == tests["z/so3"]
+
+
+def test_done_runs_are_not_trained_again(folder, raw_dir, monkeypatch):
+    monkeypatch.setattr(training, "fit", lambda *_, **__: pytest.fail("trained again"))
+    before = _record(folder, "runs/cls_dgcnn_z_2_0")
+    _call(folder, raw_dir, "protocol --models dgcnn --train z")
+    assert _record(folder, "runs/cls_dgcnn_z_2_0") == before
+
+
+def test_long_training_goes_on_and_is_that_of_the_protocol(folder, raw_dir, monkeypatch):
+    def stop(records, number, state):
+        save(records, number, state)
+        raise KeyboardInterrupt
+
+    save = Records.save_last
+    given = ["long", "--epochs", "2", "--quick", "--folder", str(folder), "--raw-dir", str(raw_dir)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Records, "save_last", stop)
+        assert command_line.main(given) == 130
+    assert _record(folder, "long") is None
+    assert command_line.main(given) == 0
+    one, other = _record(folder, "long"), _record(folder, "runs/cls_oriented-dgcnn_z_2_0")
+    assert one["recipe"] == other["recipe"]
+    assert one["tests"] == other["tests"] and one["val_curve"] == other["val_curve"]
+
+
+def test_normals_have_both_errors(tmp_path, raw_dir):
+    _call(tmp_path, raw_dir, "protocol --task normals --models dgcnn --train so3 --epochs 1")
+    record = _record(tmp_path, "runs/normals_dgcnn_so3_1_0")
+    assert list(record["tests"]) == ["so3/so3"]
+    errors = record["tests"]["so3/so3"]
+    assert 0 < errors["unsigned_normal_error"] < 1 and errors["normal_error"] < 2
+    assert errors["unsigned_normal_error"] <= errors["normal_error"]
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_trials_differ_from_the_base_as_they_say(name):
+    recipe, trial = trial_run(name, 6).recipe, TRIALS[name]
+    plugins = {"plugins": recipe["plugins"]} if "plugins" in recipe else {}
+    assert bool(plugins) == (recipe["model"]["name"] != "oriented-dgcnn")
+    below = base_recipe(6) if trial.on is None else trial_run(trial.on, 6).recipe
+    assert recipe == check(changed(below, trial.changes) | plugins)
+    assert recipe["general_pipeline"]["protocol"] == "z/so3"
+    assert name == "base" or recipe != trial_run("base", 6).recipe
+
+
+def test_trials_never_see_the_test_set(folder, raw_dir):
+    _call(folder, raw_dir, "trials base sample --epochs 1")
+    record = _record(folder, "trials/sample_1")
+    assert record["trial"] == "sample" and record["tests"] == {}
+    assert record["recipe"]["data"]["num_points"] == {"train": 128, "val": 32, "test": 32}
+    assert record["val"] == record["last_val"] and record["cpu_seconds_per_epoch"] > 0
