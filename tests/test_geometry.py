@@ -28,6 +28,38 @@ def plain_frames(v1, v2):
     return torch.stack([u1, u2, torch.linalg.cross(u1, u2)], -1)
 
 
+def composite_frames(v1, v2, atol=0.0, rtol=None):
+    """The same frames step by step, with PyTorch's own gradients."""
+    (v1, no_first), (v2, no_second) = (unit_scale(v, atol) for v in (v1, v2))
+    u1 = torch.where(no_first, torch.eye(3, dtype=v1.dtype)[0], v1)
+    u1 = u1 / u1.norm(dim=-1, keepdim=True)
+    rest = reject(v2, u1)
+    rtol = 32 * torch.finfo(v1.dtype).eps if rtol is None else rtol
+    no_second = no_second | (rest.square().sum(-1, keepdim=True) <= rtol**2)
+    axis = torch.nn.functional.one_hot(u1.detach().abs().argmin(-1), 3).to(v1.dtype)
+    rest = torch.where(no_second, reject(axis, u1), rest)
+    rest = reject(rest / rest.square().sum(-1, keepdim=True).sqrt(), u1)
+    u2 = rest / rest.norm(dim=-1, keepdim=True)
+    return torch.stack([u1, u2, torch.linalg.cross(u1, u2)], -1)
+
+
+def unit_scale(vec, atol):
+    """Vectors over their lengths, which count as constants, and whether they count as zero."""
+    largest = vec.detach().abs().amax(-1, keepdim=True)
+    largest = torch.where(largest == 0, 1.0, largest)
+    direction = vec.detach() / largest
+    relative = direction.norm(dim=-1, keepdim=True)
+    none = relative * largest <= atol
+    direction = torch.where(none, 0.0, direction / torch.where(none, 1.0, relative))
+    info = torch.finfo(vec.dtype)
+    linear = vec * torch.where(none, 0.0, 1 / (relative * largest).clamp(info.tiny * 1e18, info.max))
+    return linear + (direction - linear.detach()), none
+
+
+def reject(vec, unit):
+    return vec - (vec * unit).sum(-1, keepdim=True) * unit
+
+
 def ugly_pairs(dtype):
     """Pairs of vectors of all kinds and sizes, each with each."""
     info = torch.finfo(dtype)
@@ -76,6 +108,53 @@ def test_frames_equal_the_papers_formula_in_values_and_gradients():
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
     few = tuple(v[:4].detach().requires_grad_() for v in (v1, v2))
     assert torch.autograd.gradcheck(frames_from_vectors, few)
+
+
+def assert_frames_equal_the_composite(v1, v2, **tolerances):
+    """In values, gradients and second derivatives, each up to 1e-12 of the largest of its row."""
+    results = []
+    for function in (frames_from_vectors, composite_frames):
+        pair = tuple(v.detach().clone().requires_grad_() for v in (v1, v2))
+        frames = function(*pair, **tolerances)
+        weights = torch.randn(frames.shape, dtype=v1.dtype, generator=generator())
+        first = torch.autograd.grad((frames * weights).sum(), pair, create_graph=True)
+        lengths = [1 / g.detach().norm(dim=-1, keepdim=True).clamp_min(1e-300) for g in first]
+        second = torch.autograd.grad(sum((g * n).sin().sum() for g, n in zip(first, lengths)), pair)
+        results.append([frames.flatten(-2), *first, *second])
+    for found, expected in zip(*results):
+        error = (found - expected).abs().amax(-1)
+        assert (error <= 1e-12 * expected.abs().amax(-1)).all(), error.max()
+
+
+def test_frames_equal_the_composite_in_all_derivatives():
+    v1, v2 = ball(60).view(20, 3, 3), ball(60, seed=1).view(20, 3, 3)
+    assert_frames_equal_the_composite(v1, v2)
+    for size in (1e-150, 1e-30, 1e30, 1e150):
+        assert_frames_equal_the_composite(v1 * size, v2 / size)
+    v1[1], v2[2], v1[3], v2[3] = 0, 0, 0, 0
+    v2[4], v2[5], v2[6], v1[7] = v1[4], -3 * v1[5], torch.eye(3), torch.eye(3)
+    v1[8], v2[8] = 0, torch.eye(3)[:1]  # along the axis that takes the place of the first
+    assert_frames_equal_the_composite(v1, v2)
+    assert_frames_equal_the_composite(v1, v2, atol=0.3, rtol=0.3)
+    assert_frames_equal_the_composite(v1[:0], v2[:0])
+    nearly = v1[9:] + 1e-3 * v2[9:]
+    torch.testing.assert_close(
+        frames_from_vectors(v1[9:], nearly), composite_frames(v1[9:], nearly), rtol=0, atol=1e-12
+    )
+
+
+def test_gradients_of_ugly_vectors_equal_those_of_the_composite():
+    v1, v2 = ugly_pairs(torch.float64)
+    clear = ~undetermined(v1, v2, rtol=1e-3) | undetermined(v1, v2)
+    v1, v2 = v1[clear].requires_grad_(), v2[clear].requires_grad_()
+    frames, expected = frames_from_vectors(v1, v2), composite_frames(v1, v2)
+    torch.testing.assert_close(frames, expected, rtol=0, atol=1e-12)
+    weights = torch.randn(frames.shape, dtype=torch.float64, generator=generator())
+    for a, b in zip(
+        torch.autograd.grad((frames * weights).sum(), (v1, v2)),
+        torch.autograd.grad((expected * weights).sum(), (v1, v2)),
+    ):
+        assert ((a - b).abs().amax(-1) <= 1e-12 * b.abs().amax(-1)).all()
 
 
 def test_frames_turn_with_their_vectors_and_ignore_their_lengths():

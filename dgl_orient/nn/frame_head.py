@@ -61,14 +61,7 @@ class FrameHead(nn.Module):
         """
         # Autocast would round vectors to a few digits, and every axis differently.
         with torch.autocast(vec.device.type, enabled=False):
-            spread = _gram(vec)  # (N, 3, 3)
-            total = spread.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)  # (N, 1, 1)
-            info = torch.finfo(vec.dtype)
-            present = (total > (_CANCELLED * info.eps * size) ** 2) & (total > info.tiny)
-            total = torch.where(present, total, 1.0)
-            spread = spread / total + _RIDGE * torch.eye(3, dtype=vec.dtype, device=vec.device)
-            mapped = self.vectors((vec * (present / total.sqrt())).transpose(1, 2)).transpose(1, 2)
-            return _solve(spread, mapped).unflatten(1, (self.num_orientations, 2))
+            return _Divided.apply(vec, self.vectors.weight, size)
 
     def forward(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
         """Frames of shape ``(N, F, 3, 3)``; arguments as in :meth:`pairs`."""
@@ -80,24 +73,73 @@ class FrameHead(nn.Module):
 
     def _frames(self, function: Callable, vec: Tensor, size: Tensor | float) -> Tensor:
         pairs, noise = self.pairs(vec, size), _NOISE * torch.finfo(vec.dtype).eps
-        return function(pairs[:, :, 0], pairs[:, :, 1], atol=noise, rtol=noise)
+        return function(*pairs.unbind(2), atol=noise, rtol=noise)
 
 
-def _gram(vec: Tensor) -> Tensor:
-    """The sums of the vectors' outer products, ``(N, 3, 3)``, without a matrix for every vector."""
-    x, y, z = vec.unbind(-1)
-    xx, xy, xz, yy, yz, zz = ((a * b).sum(1) for a, b in ((x, x), (x, y), (x, z), (y, y), (y, z), (z, z)))
-    return torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], 1).unflatten(1, (3, 3))
+class _Divided(torch.autograd.Function):
+    r"""Combinations of the nodes' vectors, divided by the spread of these.
 
+    With :math:`X = V / \|V\|` and :math:`A = X X^\top + \lambda I` it is :math:`P = A^{-1} X W`. A gradient G
+    of the result, divided as well to :math:`Z = A^{-1} G`, gives
 
-def _solve(matrix: Tensor, vec: Tensor) -> Tensor:
-    """Symmetric 3 x 3 systems with rows ``(N, M, 3)`` on the right, by cofactors.
+    .. math::
+        \frac{1}{\|V\|} \bigl(Z W^\top - (Z P^\top + P Z^\top + c I) X\bigr), \qquad
+        c = 2 \lambda \langle Z, P \rangle - \langle G, P \rangle
 
-    The ridge keeps the matrices far from singular, and for so small ones this is both exact enough and much
-    faster than a factorisation of each.
+    for V, where c takes out what would only change the length of V; and :math:`X^\top Z` for W.
     """
-    a, b, c = matrix.unbind(1)
-    cross = torch.linalg.cross
-    cofactors = torch.stack([cross(b, c), cross(c, a), cross(a, b)], 1)  # (N, 3, 3)
-    determinant = (a * cofactors[:, 0]).sum(-1).view(-1, 1, 1)
-    return (cofactors.unsqueeze(1) * vec.unsqueeze(-1)).sum(-2) / determinant
+
+    @staticmethod
+    def forward(ctx, vec: Tensor, weight: Tensor, size: Tensor | float) -> Tensor:
+        rows, slope, inverse = _inverse_spread(vec, size)
+        mapped = (weight @ rows.flatten(1)).view(len(weight), *rows.shape[1:]) * slope  # (2F, 3, N)
+        pairs = _times(inverse, mapped).movedim(-1, 0).unflatten(1, (-1, 2))
+        ctx.size = size
+        ctx.save_for_backward(vec, weight, pairs, rows, slope, inverse)
+        return pairs
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        vec, weight, pairs, *found = ctx.saved_tensors
+        if torch.is_grad_enabled():  # second derivatives see what was found as functions of the vectors
+            found = _inverse_spread(vec, ctx.size)
+        rows, slope, inverse = found
+        gradient, pairs = (x.flatten(1, 2).movedim(0, -1).contiguous() for x in (gradient, pairs))
+        divided = _times(inverse, gradient)  # (2F, 3, N)
+        products = (divided.unsqueeze(2) * pairs.unsqueeze(1)).sum(0)  # (3, 3, N)
+        turn = products + products.transpose(0, 1)
+        radial = _RIDGE * turn.diagonal().sum(-1) - (gradient * pairs).sum((0, 1))
+        turn.diagonal().add_(radial.unsqueeze(-1))
+        turn = turn * slope.square()
+        divided = (divided * slope).flatten(1)  # (2F, 3N)
+        grad_rows = (weight.t() @ divided).view_as(rows)
+        for column, row in zip(turn.unbind(1), rows.split(1, 1)):
+            grad_rows.addcmul_(column, row, value=-1)
+        return grad_rows.movedim(-1, 0), divided @ rows.flatten(1).t(), None
+
+
+def _inverse_spread(vec: Tensor, size: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Vectors as rows ``(C, 3, N)``, their :math:`1 / \|V\|` ``(N,)`` and the inverse of A ``(3, 3, N)``.
+
+    Vectors that count as zero are divided by infinity. The ridge keeps A far from singular, and for so small
+    matrices cofactors are both exact enough and much faster than a factorisation of each.
+    """
+    # Long rows are several times faster than many short vectors.
+    rows = vec.movedim(0, -1).contiguous()
+    squares = (rows * rows).sum(0)  # (3, N): xx, yy, zz
+    mixed = (rows * rows.roll(-1, 1)).sum(0)  # (3, N): xy, yz, zx
+    total, info = squares.sum(0), torch.finfo(vec.dtype)
+    present = total > (_CANCELLED * info.eps * size) ** 2 + info.tiny
+    total = torch.where(present, total, torch.inf)
+    xx, yy, zz = (squares / total + _RIDGE).unbind()
+    xy, yz, zx = (mixed / total).unbind()
+    # The rows of A and the first two again: each row's cofactors are the product of the two that follow it.
+    cyclic = torch.stack([xx, xy, zx, xy, yy, yz, zx, yz, zz, xx, xy, zx, xy, yy, yz]).unflatten(0, (5, 3))
+    cofactors = torch.linalg.cross(cyclic[1:4], cyclic[2:], dim=1)
+    determinant = (cyclic[0] * cofactors[0]).sum(0)
+    return rows, total.rsqrt(), cofactors / determinant
+
+
+def _times(matrix: Tensor, vec: Tensor) -> Tensor:
+    """The products of matrices ``(3, 3, N)`` and vectors ``(M, 3, N)``."""
+    return (matrix * vec.unsqueeze(1)).sum(2)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from dgl_orient.nn.frame_head import _RIDGE, FrameHead, _solve
+from dgl_orient.nn.frame_head import _CANCELLED, _RIDGE, FrameHead
 from tests.clouds import rotation_error
 
 
@@ -15,11 +15,64 @@ def test_pairs_equal_the_formula():
         torch.testing.assert_close(found, expected.T.reshape(2, 2, 3), rtol=1e-11, atol=1e-11)
 
 
-def test_solving_equals_inverting():
-    matrix = torch.randn(6, 3, 3, dtype=torch.float64)
-    matrix = matrix @ matrix.transpose(1, 2) + torch.eye(3, dtype=torch.float64)
-    vec = torch.randn(6, 4, 3, dtype=torch.float64)
-    torch.testing.assert_close(_solve(matrix, vec), vec @ torch.linalg.inv(matrix))
+def plain_pairs(head, vec, size=0.0):
+    """The formula with PyTorch's own inverse and gradients, and nothing from vectors that are noise."""
+    spread = vec.transpose(1, 2) @ vec
+    total = spread.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)
+    info = torch.finfo(vec.dtype)
+    present = (total > (_CANCELLED * info.eps * size) ** 2) & (total > info.tiny)
+    total = torch.where(present, total, 1.0)
+    inverse = torch.linalg.inv(spread / total + _RIDGE * torch.eye(3, dtype=vec.dtype))
+    mapped = head.vectors.weight @ (vec * (present / total.sqrt()))
+    return (mapped @ inverse).unflatten(1, (head.num_orientations, 2))
+
+
+def vectors_of_all_kinds():
+    """Random ones, duplicates, on a line, zeros, noise, tiny and huge ones."""
+    vec = torch.randn(12, 5, 3, dtype=torch.float64)
+    vec[1] = 0
+    vec[2] *= 1e-15
+    vec[3] = vec[3, :1]
+    vec[4] = torch.randn(5, 1) * vec[4, :1]
+    vec[5, 2:] = 0
+    vec[6], vec[7] = 1e60 * vec[6], 1e-60 * vec[7]
+    vec[8, 0] *= 1e-9
+    return vec
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, torch.ones((), dtype=torch.float64)])
+def test_pairs_equal_the_plain_ones_in_all_derivatives(size):
+    head, vec = FrameHead(5, 2).double(), vectors_of_all_kinds().requires_grad_()
+    inputs = (vec, head.vectors.weight)
+    results = []
+    for pairs in (head.pairs(vec, size), plain_pairs(head, vec, size)):
+        weights = torch.randn(pairs.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        first = torch.autograd.grad((pairs * weights).sum(), inputs, create_graph=True)
+        second = torch.autograd.grad((first[0] * vec.detach()).sin().sum() + first[1].sin().sum(), inputs)
+        results.append([pairs.flatten(1), *(g.flatten(1) for g in (*first, *second))])
+    for found, expected in zip(*results):
+        error = (found - expected).abs().amax(-1)
+        assert (error <= 1e-12 * expected.abs().amax(-1)).all(), error
+
+
+def test_gradients_are_right_to_second_order():
+    head = FrameHead(4, 2).double()
+    vec = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
+
+    def frames(vec, weight):
+        return torch.func.functional_call(head, {"vectors.weight": weight}, (vec, 1.0))
+
+    inputs = (vec, head.vectors.weight)
+    assert torch.autograd.gradcheck(frames, inputs)
+    assert torch.autograd.gradgradcheck(frames, inputs)
+
+
+def test_no_nodes_have_no_frames():
+    head, vec = FrameHead(5, 2), torch.zeros(0, 5, 3, requires_grad=True)
+    frames = head(vec)
+    assert frames.shape == (0, 2, 3, 3) and head.undetermined(vec).shape == (0, 2)
+    frames.sum().backward()
+    assert vec.grad.shape == vec.shape and not head.vectors.weight.grad.any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
