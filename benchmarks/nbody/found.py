@@ -18,7 +18,7 @@ MAIN = ("oriented-nbody", "egnn", "gnn", "linear")
 SEEDS = {"n5": 1, "n10": 3, "n20": 3, "n10-box": 1, "n20-box": 1}
 
 #: Networks that tell what inputs and optimizer do, with one seed.
-FURTHER = {"n10": ("egnn-inverse", "egnn-inverse-tuned"), "n20": ("egnn-inverse",)}
+FURTHER = {"n10": ("egnn-inverse", "egnn-inverse-tuned")}
 
 #: Records of the protocol: by epochs and network, one for each seed.
 Groups = Mapping[int, Mapping[str, Sequence[Mapping[str, object]]]]
@@ -35,8 +35,12 @@ class Found:
     rollout: Mapping[str, object]
 
     def seconds_per_epoch(self, variant: str, model: str) -> float | None:
-        """As ``speed`` has measured it for this number of particles; a box makes no difference there."""
-        row = self.speed.get("variants", {}).get(variant.removesuffix("-box"), {}).get(model)
+        """As ``speed`` has measured it for this number of particles; a box makes no difference there.
+
+        Neither does another optimizer.
+        """
+        rows = self.speed.get("variants", {}).get(variant.removesuffix("-box"), {})
+        row = rows.get(model.removesuffix("-tuned"))
         return row and row["seconds_per_epoch"]
 
 

@@ -52,7 +52,7 @@ def readme(
         Sentences.
     """
     parts = [_HEAD, *_errors(found, summary)]
-    parts += _speed(found) + _efficiency(found) + _ablation(found) + _rollout(found)
+    parts += _speed(found) + _efficiency(found) + _ablation(found, summary) + _rollout(found)
     parts += ["## Pictures", *(f"![{name}]({name})" for name in pictures)] if pictures else []
     parts += ["## Not measured yet", "\n".join(f"- {each}" for each in missing)] if missing else []
     return "\n\n".join(parts) + "\n"
@@ -164,7 +164,7 @@ def _efficiency(found: Found) -> list[str]:
     return ["## Data efficiency, n10", table(head, rows), found.efficiency["note"], command]
 
 
-def _ablation(found: Found) -> list[str]:
+def _ablation(found: Found, summary: Mapping[str, Mapping]) -> list[str]:
     if not found.ablation:
         return []
     runs = found.ablation["runs"]
@@ -179,7 +179,34 @@ def _ablation(found: Found) -> list[str]:
         f"One thing changed at a time, n10, {found.ablation['epochs']} epochs, seed 0. The first is the "
         f"network as it is: one learned orientation, inverse distances, velocities as initial vectors."
     )
-    return ["## What makes the difference", sentence, table(head, rows), f"    {found.ablation['command']}"]
+    command = f"    {found.ablation['command']}"
+    return ["## What makes the difference", sentence, table(head, rows), *_told(found, summary), command]
+
+
+def _told(found: Found, summary: Mapping[str, Mapping]) -> list[str]:
+    """What inputs, optimizer and orientations do, in words."""
+    runs, networks = found.ablation["runs"], summary.get("n10", {})
+    if not {"learned", "none", "velocity", "no-inverse-distance"} <= runs.keys():
+        return []
+    times = {label: run["test_mse"] / runs["learned"]["test_mse"] for label, run in runs.items()}
+    sentences = [
+        f"Without inverse distances the error is {times['no-inverse-distance']:.2f} times as large, with "
+        f"orientations along the velocity {times['velocity']:.2f} times, without orientations "
+        f"{times['none']:.2f} times."
+    ]
+    if times["none"] < 1:
+        sentences.append(
+            "Forces between charges are the same in a mirror: products of vectors tell all of them, and "
+            "orientations, which tell left from right, are not needed for them."
+        )
+    if {"egnn", "egnn-inverse", "egnn-inverse-tuned", "oriented-nbody"} <= networks.keys():
+        ratios = {model: _ratio(networks, row) for model, row in networks.items()}
+        sentences.append(
+            f"EGNN's error becomes {ratios['egnn-inverse']} of what it is by the inverse distances alone and "
+            f"{ratios['egnn-inverse-tuned']} by the optimizer too; that of oriented-nbody is "
+            f"{ratios['oriented-nbody']} of it."
+        )
+    return [" ".join(sentences)]
 
 
 def _rollout(found: Found) -> list[str]:
