@@ -21,22 +21,7 @@ from dgl_orient.go.recipe import check
 from dgl_orient.train import loop
 from dgl_orient.train.records import Records
 
-from .shapes import write_modelnet40
-
 MODULES = ("base", "disturbances", "networks", "options", "recipes", "sizes", "trial_tables", "trials")
-
-
-@pytest.fixture(scope="module")
-def raw_dir(tmp_path_factory):
-    return write_modelnet40(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, raw_dir):
-    """Where two networks were trained by the command line, and what came of it."""
-    folder = tmp_path_factory.mktemp("runs")
-    _call(folder, raw_dir, "protocol --models oriented-dgcnn dgcnn --train z")
-    return folder
 
 
 def _call(folder, raw_dir, line: str) -> int:
@@ -95,9 +80,9 @@ def test_networks_see_the_same_clouds_in_the_same_order(tmp_path, raw_dir, monke
     assert not torch.equal(seen[0][0][0], seen[1][0][0])
 
 
-def test_record_tells_what_the_training_found(folder):
-    record = _record(folder, "runs/cls_dgcnn_z_2_0")
-    kept = folder / "quick" / "cls_dgcnn_z_2_0"
+def test_record_tells_what_the_training_found(trained):
+    record = _record(trained, "runs/cls_dgcnn_z_2_0")
+    kept = trained / "quick" / "cls_dgcnn_z_2_0"
     results = read_json(kept / "results.json")
     log = [json.loads(line) for line in (kept / "run_0" / "log.jsonl").read_text().splitlines()]
     assert list(record["tests"]) == ["z/z", "z/so3"]
@@ -108,35 +93,35 @@ def test_record_tells_what_the_training_found(folder):
     assert record["val_curve"] == pytest.approx(curve, abs=1e-5) and record["epochs"] == len(curve) == 2
     assert record["val"]["accuracy"] == max(curve) and record["last_val"]["accuracy"] == curve[-1]
     assert record["minutes"] == pytest.approx(sum(epoch["seconds"] for epoch in log) / 60, abs=0.005)
-    assert str(folder) not in json.dumps(record)  # nothing of this machine's folders
+    assert str(trained) not in json.dumps(record)  # nothing of this machine's folders
     assert record["recipe"]["data"]["raw_dir"] == "data"
 
 
-def test_oriented_networks_do_not_mind_the_protocol(folder):
-    tests = _record(folder, "runs/cls_oriented-dgcnn_z_2_0")["tests"]
+def test_oriented_networks_do_not_mind_the_protocol(trained):
+    tests = _record(trained, "runs/cls_oriented-dgcnn_z_2_0")["tests"]
     assert tests["z/z"] == tests["z/so3"]
 
 
-def test_done_runs_are_not_trained_again(folder, raw_dir, monkeypatch):
+def test_done_runs_are_not_trained_again(trained, raw_dir, monkeypatch):
     monkeypatch.setattr(training, "fit", lambda *_, **__: pytest.fail("trained again"))
-    before = _record(folder, "runs/cls_dgcnn_z_2_0")
-    _call(folder, raw_dir, "protocol --models dgcnn --train z")
-    assert _record(folder, "runs/cls_dgcnn_z_2_0") == before
+    before = _record(trained, "runs/cls_dgcnn_z_2_0")
+    _call(trained, raw_dir, "protocol --models dgcnn --train z")
+    assert _record(trained, "runs/cls_dgcnn_z_2_0") == before
 
 
-def test_long_training_goes_on_and_is_that_of_the_protocol(folder, raw_dir, monkeypatch):
+def test_long_training_goes_on_and_is_that_of_the_protocol(trained, raw_dir, monkeypatch):
     def stop(records, number, state):
         save(records, number, state)
         raise KeyboardInterrupt
 
     save = Records.save_last
-    given = ["long", "--epochs", "2", "--quick", "--folder", str(folder), "--raw-dir", str(raw_dir)]
+    given = ["long", "--epochs", "2", "--quick", "--folder", str(trained), "--raw-dir", str(raw_dir)]
     with monkeypatch.context() as patch:
         patch.setattr(Records, "save_last", stop)
         assert command_line.main(given) == 130
-    assert _record(folder, "long") is None
+    assert _record(trained, "long") is None
     assert command_line.main(given) == 0
-    one, other = _record(folder, "long"), _record(folder, "runs/cls_oriented-dgcnn_z_2_0")
+    one, other = _record(trained, "long"), _record(trained, "runs/cls_oriented-dgcnn_z_2_0")
     assert one["recipe"] == other["recipe"]
     assert one["tests"] == other["tests"] and one["val_curve"] == other["val_curve"]
 
@@ -161,9 +146,9 @@ def test_trials_differ_from_the_base_as_they_say(name):
     assert name == "base" or recipe != trial_run("base", 6).recipe
 
 
-def test_trials_never_see_the_test_set(folder, raw_dir):
-    _call(folder, raw_dir, "trials base sample --epochs 1")
-    record = _record(folder, "trials/sample_1")
+def test_trials_never_see_the_test_set(trained, raw_dir):
+    _call(trained, raw_dir, "trials base sample --epochs 1")
+    record = _record(trained, "trials/sample_1")
     assert record["trial"] == "sample" and record["tests"] == {}
     assert record["recipe"]["data"]["num_points"] == {"train": 128, "val": 32, "test": 32}
     assert record["val"] == record["last_val"] and record["cpu_seconds_per_epoch"] > 0

@@ -16,21 +16,6 @@ from benchmarks.modelnet40.summary import summary_of
 from benchmarks.trainings.files import read_json, write_json
 from benchmarks.trainings.training import Place
 
-from .shapes import write_modelnet40
-
-
-@pytest.fixture(scope="module")
-def raw_dir(tmp_path_factory):
-    return write_modelnet40(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, raw_dir):
-    """Where two networks were trained."""
-    folder = tmp_path_factory.mktemp("runs")
-    assert _call(folder, raw_dir, "protocol --models oriented-dgcnn dgcnn --train z") == 0
-    return folder
-
 
 def _call(folder, raw_dir, line: str) -> int:
     given = [*line.split(), "--quick", "--folder", str(folder)]
@@ -41,55 +26,55 @@ def _result(folder, name: str) -> dict:
     return read_json(folder / "quick" / "results" / f"{name}.json")
 
 
-def test_networks_that_were_not_trained_are_named_and_the_others_measured(folder, raw_dir, capsys):
-    assert _call(folder, raw_dir, "rotations") == 2
+def test_networks_that_were_not_trained_are_named_and_the_others_measured(trained, raw_dir, capsys):
+    assert _call(trained, raw_dir, "rotations") == 2
     told = capsys.readouterr()
     assert "2 of 4 failed: oriented-rscnn z, dgcnn so3" in told.err
     assert "train it first: python -m benchmarks.modelnet40 protocol --task cls --models dgcnn" in told.out
-    figures = _result(folder, "rotations")["networks"]
+    figures = _result(trained, "rotations")["networks"]
     oriented, plain = figures["oriented-dgcnn z"], figures["dgcnn z"]
     assert oriented["changed"] == oriented["changed_ever"] == 0 and oriented["answers"] == 120
     assert oriented["logit_change"]["largest"] < 1e-3 < plain["logit_change"]["median"]
     assert plain["changed"] <= plain["changed_ever"]
 
 
-def test_a_network_of_another_recipe_is_refused(folder, raw_dir, tmp_path, capsys):
+def test_a_network_of_another_recipe_is_refused(trained, raw_dir, tmp_path, capsys):
     run = protocol_run("cls", "dgcnn", "z", 2, 0, quick=True)
     other = protocol_run("cls", "dgcnn", "z", 2, 1, quick=True)
     (tmp_path / "quick").mkdir()
-    (tmp_path / "quick" / other.name).symlink_to(folder / "quick" / run.name)
+    (tmp_path / "quick" / other.name).symlink_to(trained / "quick" / run.name)
     assert _call(tmp_path, raw_dir, "rotations --seed 1") == 2
     assert "was trained by another recipe; train it again" in capsys.readouterr().out
 
 
-def test_undisturbed_clouds_are_scored_as_by_the_protocol(folder, raw_dir, monkeypatch):
+def test_undisturbed_clouds_are_scored_as_by_the_protocol(trained, raw_dir, monkeypatch):
     few = {"jitter": (0.0, 0.5), "dropout": (0.9,), "outliers": (0.2,), "density": (0.0, 8.0)}
     monkeypatch.setattr("benchmarks.modelnet40.robustness.AMOUNTS", few)
-    assert _call(folder, raw_dir, "robustness") == 2  # for there are only two of the networks
-    figures = _result(folder, "robustness")["networks"]
+    assert _call(trained, raw_dir, "robustness") == 2  # for there are only two of the networks
+    figures = _result(trained, "robustness")["networks"]
     assert set(figures) == {
         f"{model} {name}" for model in ("oriented-dgcnn", "dgcnn") for name in ("z/z", "z/so3")
     }
     for label, record in figures.items():
         model, name = label.split()
-        tests = _result(folder, f"runs/cls_{model}_z_2_0")["tests"][name]
+        tests = _result(trained, f"runs/cls_{model}_z_2_0")["tests"][name]
         expected = {metric: round(100 * value, 3) for metric, value in tests.items()}
         assert record["clean"] == record["jitter"]["0.0"] == expected
         assert list(record["density"]) == ["0.0", "8.0"]
     # Draws come from the shape's number alone, so a second time gives the same.
-    (folder / "quick" / "results" / "robustness.json").unlink()
-    _call(folder, raw_dir, "robustness")
-    assert _result(folder, "robustness")["networks"] == figures
+    (trained / "quick" / "results" / "robustness.json").unlink()
+    _call(trained, raw_dir, "robustness")
+    assert _result(trained, "robustness")["networks"] == figures
 
 
-def test_votes_of_all_points_agree(folder, raw_dir):
+def test_votes_of_all_points_agree(trained, raw_dir):
     """Where a sample holds all points, votes differ in order and pose alone."""
-    assert _call(folder, raw_dir, "voting --points 128") == 0
-    figures = _result(folder, "voting")["networks"]["oriented-dgcnn z"]
+    assert _call(trained, raw_dir, "voting --points 128") == 0
+    figures = _result(trained, "voting")["networks"]["oriented-dgcnn z"]
     for split in ("val", "test"):
         assert list(figures[split]) == ["first", "1", "2", "4", "8", "16"]
         assert len({each["accuracy"] for name, each in figures[split].items() if name != "first"}) == 1
-    expected = _result(folder, "runs/cls_oriented-dgcnn_z_2_0")
+    expected = _result(trained, "runs/cls_oriented-dgcnn_z_2_0")
     assert figures["test"]["first"]["accuracy"] == round(100 * expected["tests"]["z/so3"]["accuracy"], 3)
 
 
@@ -176,15 +161,15 @@ def test_records_of_other_recipes_are_left_out(tmp_path, monkeypatch):
     assert find(place).outdated == ["cls_dgcnn_z_30_0", "cls_dgcnn_z_30_1", "trial forgotten"]
 
 
-def test_summary_writes_page_and_pictures(folder, raw_dir):
-    assert _call(folder, raw_dir, "trials base k-8 --epochs 1") == 0
-    assert _call(folder, raw_dir, "summary") == 0
-    results = folder / "quick" / "results"
+def test_summary_writes_page_and_pictures(trained, raw_dir):
+    assert _call(trained, raw_dir, "trials base k-8 --epochs 1") == 0
+    assert _call(trained, raw_dir, "summary") == 0
+    results = trained / "quick" / "results"
     page = (results / "README.md").read_text()
-    accuracy = 100 * _result(folder, "runs/cls_dgcnn_z_2_0")["tests"]["z/z"]["accuracy"]
+    accuracy = 100 * _result(trained, "runs/cls_dgcnn_z_2_0")["tests"]["z/z"]["accuracy"]
     assert f"| dgcnn | {accuracy:.1f} |" in page and "- cls dgcnn: trained by so3." in page
     assert "| k-8 | k 8, orientation_k 8 | Fewer neighbours cost less. |" in page
-    assert str(folder) not in page and str(raw_dir) not in page
+    assert str(trained) not in page and str(raw_dir) not in page
     for name in ("accuracy", "validation_curves", "trials"):
         assert f"![{name}.png]({name}.png)" in page
         assert (results / f"{name}.png").read_bytes().startswith(b"\x89PNG")
