@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 
 from torch import nn
 
@@ -12,7 +13,7 @@ from dgl_orient.models.parts import EdgeConvs
 __all__ = ["Variant"]
 
 
-class Variant(OrientedDGCNN):
+class Variant(OrientedDGCNN, ABC):
     """Oriented DGCNN with other layers in its backbone, made by :meth:`_changed`; arguments are the same."""
 
     # The signature is what a recipe's arguments are checked against.
@@ -21,6 +22,6 @@ class Variant(OrientedDGCNN):
         super().__init__(*arguments, **options)
         self.backbone = self._changed(self.backbone)
 
+    @abstractmethod
     def _changed(self, backbone: EdgeConvs) -> nn.Module:
         """A backbone of the same sizes; it is called as the given one."""
-        raise NotImplementedError
