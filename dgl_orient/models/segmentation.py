@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -21,7 +22,7 @@ OUT = ("labels", "vectors")
 _LIGHT = dict(widths=(32, 32, 32), embed_feats=128, head_feats=(128, 64), k=16, dynamic=False)
 
 
-class _Segmentation(nn.Module):
+class _Segmentation(nn.Module, ABC):
     """What both networks have: from a backbone's features to answers.
 
     A network makes its backbone, then calls :meth:`_add_head`, and has :meth:`_features`.
@@ -50,9 +51,9 @@ class _Segmentation(nn.Module):
         self.labels = nn.Linear(last, num_outputs) if out == "labels" else None
         self.vectors = EquivariantReadout(last, num_outputs, num_orientations) if out == "vectors" else None
 
+    @abstractmethod
     def _features(self, pos: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
         """The points' features and the orientations in which their vectors are read."""
-        raise NotImplementedError
 
     def forward(self, graph: DGLGraph, category: Tensor | None = None) -> Tensor:
         """Compute the answers.
