@@ -41,11 +41,17 @@ _OF_TASK = {"cls": {"label_smoothing": 0.2}, "normals": {"signed": True}}
 _ORIENTED = {
     "num_orientations": 2,
     "orientation_k": _K,
-    "initial": "every",
+    "initial": "vectors",
     "orientation": {"moments": True, "num_layers": 0, "hidden_feats": 16, "hidden_vectors": 16},
 }
 _DGCNN = {"preset": "light", "widths": [64, 64], "embed_feats": 256, "k": _K, "dropout": 0.1}
-_RSCNN = {"preset": "light", "levels": [128, 32], "k": [_K, _K], "dropout": 0.1}
+_RSCNN = {
+    "preset": "light",
+    "widths": [64, 128, 256, 512],
+    "levels": [128, 32],
+    "k": [_K, _K],
+    "dropout": 0.1,
+}
 _SEG = {"preset": "light", "widths": [64, 64], "k": _K, "dropout": 0.1}
 
 #: The networks of each task: nothing but their architecture.

@@ -11,9 +11,9 @@ from .trials import TRIALS
 __all__ = ["changes_shown", "trials"]
 
 _NOTE = (
-    "oriented-dgcnn by z training, one thing changed at a time, with one seed each: the accuracy in percent "
-    "on the validation set, turned by SO(3), at the best epoch and at the last. The test set has no part in "
-    "it. By how much chance alone changes a figure, seed-1 tells."
+    "oriented-dgcnn, or oriented-rscnn where it says so, by z training, one thing changed at a time, one "
+    "seed each: the accuracy in percent on the validation set, turned by SO(3), at the best epoch and at the "
+    "last. The test set has no part in it. By how much chance alone changes a figure, seed-1 tells."
 )
 
 

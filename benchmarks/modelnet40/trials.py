@@ -12,7 +12,9 @@ from dgl_orient.go.registry import import_plugins
 
 from ..trainings.training import Run
 from .base import base_recipe, changed
+from .recipes import recipe_of
 from .sizes import shrunk
+from .training import with_protocol
 
 __all__ = ["TRIALS", "Trial", "trial_run"]
 
@@ -26,7 +28,8 @@ class Trial:
 
     why: str  #: in a sentence
     changes: Mapping[str, Mapping[str, object]]  #: by the recipe's sections
-    on: str | None = "base"  #: the trial that is changed
+    on: str | None = "base"  #: the trial that is changed; None for a recipe of its own
+    network: str = "oriented-dgcnn"  #: whose recipe that is
 
 
 def _model(why: str, **arguments: object) -> Trial:
@@ -52,8 +55,19 @@ TRIALS: dict[str, Trial] = {
     "k-24": _model("More neighbours see more of the surface.", k=24, orientation_k=24),
     "orientations-1": _model("One orientation of each scale may do.", num_orientations=1),
     "orientations-4": _model("As many orientations as the paper has.", num_orientations=4),
+    "every": _model("Without places along the cloud's vectors, features as they are.", initial="every"),
+    "every-orientations-4": Trial(
+        "The same with as many orientations as the paper has.", {"model": {"num_orientations": 4}}, on="every"
+    ),
     "sizes-64": _model("A scale between the points and the cloud.", sizes=[64]),
     "widths-3": _model("A third layer.", widths=[64, 64, 128]),
+    "embed-512": _model("A larger embedding.", embed_feats=512),
+    "large": _model("A third layer and a larger embedding.", widths=[64, 64, 128], embed_feats=512),
+    "large-8": Trial(
+        "The time that fewer neighbours save, spent on size.",
+        {"model": {"k": 8, "orientation_k": 8}},
+        on="large",
+    ),
     "widths-4": _model("The layers of the published DGCNN.", widths=[64, 64, 128, 256]),
     "dynamic": _model("Neighbours among features, as DGCNN has them.", dynamic=True),
     "lr-0.001": _rate("A slower rate is safer.", 0.001),
@@ -70,12 +84,27 @@ TRIALS: dict[str, Trial] = {
             "general_pipeline": {"augment": {"sample": 256}},
         },
     ),
+    "large-8-sample": Trial(
+        "Other points in every epoch, but nearly as even as those of the test.",
+        {
+            "data": {"num_points": {"train": 384, "val": 256, "test": 256}},
+            "general_pipeline": {"augment": {"sample": 256}},
+        },
+        on="large-8",
+    ),
     "on-graph": _model(
         "Orientations learned by layers on the graph, as in the paper.", orientation=_ON_GRAPH
     ),
     "relative": _model("Messages see how a neighbour is oriented.", name="oriented-dgcnn-relative"),
     "attention": _model("Neighbours weigh by attention.", name="oriented-dgcnn-attention"),
     "refined": _model("Orientations are refined between layers.", name="oriented-dgcnn-refined"),
+    "rscnn": Trial("The oriented RS-CNN of the protocols.", {}, on=None, network="oriented-rscnn"),
+    "rscnn-narrow": Trial(
+        "The widths of its light form.", {"model": {"widths": [16, 32, 64, 128]}}, on="rscnn"
+    ),
+    "rscnn-small": Trial(
+        "Fewer points at each level cost less.", {"model": {"levels": [64, 16]}}, on="rscnn"
+    ),
 }
 
 
@@ -92,7 +121,7 @@ def trial_run(name: str, epochs: int, quick: bool = False) -> Run:
         raise DGLError(f"Expected a trial to be one of {', '.join(TRIALS)}, got {name!r}.")
     command = f"python -m benchmarks.modelnet40 trials {name} --epochs {epochs}{' --quick' if quick else ''}"
     recipe = _recipe(name, epochs)
-    if recipe["model"]["name"] != "oriented-dgcnn":
+    if recipe["model"]["name"].startswith("oriented-dgcnn-"):
         recipe["plugins"] = [_VARIANTS]
         import_plugins(recipe["plugins"])
     return Run(f"trial_{name}_{epochs}", check(shrunk(recipe) if quick else recipe), command)
@@ -100,4 +129,12 @@ def trial_run(name: str, epochs: int, quick: bool = False) -> Run:
 
 def _recipe(name: str, epochs: int) -> dict[str, object]:
     trial = TRIALS[name]
-    return changed(base_recipe(epochs) if trial.on is None else _recipe(trial.on, epochs), trial.changes)
+    return changed(
+        _first(trial.network, epochs) if trial.on is None else _recipe(trial.on, epochs), trial.changes
+    )
+
+
+def _first(network: str, epochs: int) -> dict[str, object]:
+    if network == "oriented-dgcnn":
+        return base_recipe(epochs)
+    return with_protocol(recipe_of("cls", network, "z", epochs), "z/so3")

@@ -104,9 +104,9 @@ class OrientedDGCNN(nn.Module):
         The scales between the points and the cloud.
     orientation_k : int
         Neighbours of a point in the network that learns orientations.
-    initial : {"canonical", "every", "constant"}
-        Whether the first layer sees coordinates in the cloud's orientations, in those of every scale, or only
-        the neighbours'.
+    initial : {"canonical", "every", "vectors", "constant"}
+        Whether the first layer sees coordinates in the cloud's orientations, in those of every scale, these
+        and places along the cloud's vectors, or only the neighbours' coordinates.
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.

@@ -18,7 +18,7 @@ from ..nn.global_orientation import ScaleOrientations
 
 __all__ = ["Orienting"]
 
-INITIAL = ("canonical", "every", "constant")
+INITIAL = ("canonical", "every", "vectors", "constant")
 
 
 class Oriented(NamedTuple):
@@ -41,10 +41,12 @@ class Orienting(nn.Module):
         The scales between the points and the cloud.
     k : int
         Neighbours of a point.
-    initial : {"canonical", "every", "constant"}
+    initial : {"canonical", "every", "vectors", "constant"}
         The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
         coordinates seen from those of every scale, the distance to the centroid and, with ``moments``, the
-        products of the cloud's vectors; or nothing but a constant.
+        products of the cloud's vectors; these and how far points lie along the vectors from which the cloud's
+        orientations are made, which fade where a symmetric cloud leaves orientations to chance; or nothing
+        but a constant.
     **options
         Further arguments of :class:`~dgl_orient.GlobalOrientation`.
     """
@@ -63,12 +65,16 @@ class Orienting(nn.Module):
         self.k, self.initial = k, initial
         self.net = GlobalOrientation(num_orientations, sizes, k, **options)
         self.num_orientations = num_orientations * (len(sizes) + 2)  #: of a point, over all scales
+        every = 3 * self.num_orientations + 1 + (NUM_PRODUCTS if self.net.moments else 0)
         #: first features
         self.num_feats = {
             "canonical": 3 * num_orientations,
-            "every": 3 * self.num_orientations + 1 + (NUM_PRODUCTS if self.net.moments else 0),
+            "every": every,
+            "vectors": every + self.net.hidden_vectors,
             "constant": 0,
         }[initial]
+        # Products of vectors with moments of the cloud are of very different sizes, some with long tails.
+        self.norm = nn.BatchNorm1d(self.num_feats) if initial == "vectors" else None
 
     def forward(self, pos: Tensor, sizes: Tensor) -> Oriented:
         """Orient the points ``(N, 3)`` of clouds of the given sizes."""
@@ -84,4 +90,5 @@ class Orienting(nn.Module):
         centre = centred(pos, sizes.cpu())
         seen = to_local(scales.point, centre.unsqueeze(1)).flatten(1)
         known = [] if scales.products is None else [scales.products]
-        return torch.cat([seen, norm(centre, keepdim=True), *known], 1)
+        feat = torch.cat([seen, norm(centre, keepdim=True), *known], 1)
+        return feat if self.norm is None else self.norm(torch.cat([feat, scales.along], 1).asinh())

@@ -160,9 +160,9 @@ class OrientedRSCNN(nn.Module):
         Orientations of each scale. The scales are those of ``levels``.
     orientation_k : int
         Neighbours of a point in the network that learns orientations.
-    initial : {"canonical", "every", "constant"}
-        The points' first features: their coordinates in the cloud's orientations, in those of every scale, or
-        a constant.
+    initial : {"canonical", "every", "vectors", "constant"}
+        The points' first features: their coordinates in the cloud's orientations, in those of every scale,
+        these and their places along the cloud's vectors, or a constant.
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.

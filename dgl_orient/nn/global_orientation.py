@@ -29,6 +29,7 @@ class ScaleOrientations(NamedTuple):
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
     products: Tensor | None  #: (N, 10) those of the cloud's vectors with each other, with ``moments``
+    along: Tensor  #: (N, C) how far the points lie along the vectors from which the cloud's orientations come
 
 
 class _Encoded(NamedTuple):
@@ -117,7 +118,7 @@ class GlobalOrientation(nn.Module):
         check_positive(0, num_layers=num_layers)
         check_level_sizes(sizes)
         self.sizes, self.k, self.moments = tuple(sizes), check_k(k), moments
-        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.in_feats, self.in_vectors, self.hidden_vectors = in_feats, in_vectors, hidden_vectors
         if moments:
             in_feats, in_vectors = in_feats + NUM_CLOUD_VECTORS, in_vectors + NUM_CLOUD_VECTORS
         if num_layers == 0 and in_vectors == 0:
@@ -168,12 +169,14 @@ class GlobalOrientation(nn.Module):
         encoded = self._encode(graph, pos, feat, vec, known)
         frames = [head(level.vec, level.size) for head, level in zip(self.heads, encoded)]
         point = [frame[level.anchor] for frame, level in zip(frames, encoded)]
-        centre = centred(pos, graph.batch_num_nodes().cpu())
+        centre, centroid = centred(pos, graph.batch_num_nodes().cpu()), encoded[-1]
+        place = centre if known is None else known[1][:, 0]
         return ScaleOrientations(
             glob=self._of_clouds(graph, frames[-1]),
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centre.unsqueeze(1)),
             products=known and products(known[1]),
+            along=(centroid.vec[centroid.anchor] * place.unsqueeze(1)).sum(2),
         )
 
     def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> list[Tensor]:

@@ -52,7 +52,7 @@ def settled(model, pos):
 
 
 @pytest.mark.parametrize("name", ORIENTED)
-@pytest.mark.parametrize("initial", ["canonical", "every", "constant"])
+@pytest.mark.parametrize("initial", ["canonical", "every", "vectors", "constant"])
 @pytest.mark.parametrize("far", [0.0, 1e6])
 def test_answers_hold_in_every_pose(name, initial, far):
     pos = ball(sum(SIZES))
