@@ -44,6 +44,7 @@ def _rate(why: str, lr: float) -> Trial:
     return _general(why, optimizer={"name": "adamw", "lr": lr, "weight_decay": 0.01})
 
 
+_SURFACE = {"moments": True, "surface": True, "num_layers": 0, "hidden_feats": 16, "hidden_vectors": 16}
 _ON_GRAPH = {"moments": False, "num_layers": 2, "hidden_feats": 16, "hidden_vectors": 16}
 
 TRIALS: dict[str, Trial] = {
@@ -90,6 +91,11 @@ TRIALS: dict[str, Trial] = {
             "data": {"num_points": {"train": 384, "val": 256, "test": 256}},
             "general_pipeline": {"augment": {"sample": 256}},
         },
+        on="large-8",
+    ),
+    "large-8-surface": Trial(
+        "A vector that stands on the surface, among those of which orientations are made.",
+        {"model": {"orientation": _SURFACE}},
         on="large-8",
     ),
     "on-graph": _model(

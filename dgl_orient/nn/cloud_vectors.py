@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import torch
 from dgl import DGLGraph
-from dgl.ops import copy_u_mean, segment_reduce
+from dgl.ops import copy_e_mean, copy_u_mean, segment_reduce, u_sub_v
 from torch import Tensor
 
 from ..geometry import norm, to_local
 from ..hierarchy import centred
 
-__all__ = ["NUM_CLOUD_VECTORS", "NUM_PRODUCTS", "cloud_vectors", "products"]
-
-#: How many vectors a point gets, and how many products they have.
-NUM_CLOUD_VECTORS = 4
-NUM_PRODUCTS = 10
+__all__ = ["cloud_vectors", "num_cloud_vectors", "num_products", "products"]
 
 # Means over neighbours that are shorter than this part of the cloud are not stretched to its size.
 _SHORTEST = 1e-3
+# What is added to the spread of neighbours in every direction, how often a vector is then divided by that
+# spread, and how short it may become without being stretched to length 1.
+_ROUGHNESS = 0.005
+_TIMES = 4
+_FAINT = 0.01
 
 
-def cloud_vectors(graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor]:
+def num_cloud_vectors(surface: bool = False) -> int:
+    """How many vectors a point gets."""
+    return 5 if surface else 4
+
+
+def num_products(num_vectors: int) -> int:
+    """How many products so many vectors have with each other and themselves."""
+    return num_vectors * (num_vectors + 1) // 2
+
+
+def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[Tensor, Tensor]:
     r"""Where a point is in its cloud, as equivariant vectors and their lengths.
 
     With the cloud's centroid :math:`\bar x`, its radius :math:`r^2 = \mathrm{mean}_i \|x_i - \bar x\|^2`
@@ -33,17 +44,29 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor]:
     where s is the root mean square of the last one's numerator over the cloud. The first three span all
     directions that the cloud distinguishes, and hardly depend on which points of a surface were drawn.
 
+    With ``surface`` there is a fifth that stands on the surface and points away from the centroid, because
+    neighbours hardly spread in that direction:
+
+    .. math::
+        \frac{n_i}{\sqrt{\|n_i\|^2 + \delta^2}}, \qquad
+        n_i = \Bigl(\frac{A_i}{\mathrm{tr} A_i}\Bigr)^4 c_i, \qquad
+        A_i = \Bigl(\frac{C_i}{\mathrm{tr}\, C_i} + \epsilon I\Bigr)^{-1}
+
+    with the covariance :math:`C_i` of the point and its neighbours.
+
     Parameters
     ----------
     graph : DGLGraph
         A graph over the points; its batch information tells which of them are a cloud.
     pos : Tensor
         Coordinates ``(N, 3)``.
+    surface : bool
+        Whether points lie on a surface, on which a vector can stand.
 
     Returns
     -------
     tuple of Tensor
-        Lengths ``(N, 4)`` and vectors ``(N, 4, 3)``.
+        Lengths ``(N, V)`` and vectors ``(N, V, 3)``, V being :func:`num_cloud_vectors`.
 
     Examples
     --------
@@ -66,8 +89,31 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor]:
     once = to_local(moments, place)  # moments are symmetric
     neighbours = torch.where(graph.in_degrees().unsqueeze(1) > 0, copy_u_mean(graph, centre) - centre, 0.0)
     towards = neighbours / _length(sizes, neighbours, _SHORTEST)
-    vec = torch.stack([place, once, to_local(moments, once), towards], 1)
+    parts = [place, once, to_local(moments, once), towards]
+    vec = torch.stack([*parts, _standing(graph, centre, neighbours, place)] if surface else parts, 1)
     return norm(vec), vec
+
+
+def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor) -> Tensor:
+    """The vector ``(N, 3)`` that stands on the surface; ``(N, 3)`` is the mean of the neighbours too."""
+    apart = u_sub_v(graph, centre, centre)  # (E, 3)
+    spread = copy_e_mean(graph, (apart.unsqueeze(2) * apart.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
+    degree = graph.in_degrees().to(centre.dtype).view(-1, 1, 1)
+    spread = spread - degree / (degree + 1) * towards.unsqueeze(2) * towards.unsqueeze(1)
+    across = _of_trace_one(spread) + _ROUGHNESS * torch.eye(3, dtype=centre.dtype, device=centre.device)
+    # Each row's cofactors are the product of the two rows that follow it.
+    inverse = _of_trace_one(torch.linalg.cross(across.roll(-1, 1), across.roll(-2, 1), dim=2))
+    vec = place
+    for _ in range(_TIMES):
+        vec = to_local(inverse, vec)  # symmetric
+    return vec / (vec.square().sum(1, keepdim=True) + _FAINT**2).sqrt()
+
+
+def _of_trace_one(matrix: Tensor) -> Tensor:
+    """Matrices ``(N, 3, 3)`` divided by their traces; 0 where these are."""
+    trace = matrix.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)
+    present = trace > torch.finfo(matrix.dtype).tiny ** 0.5
+    return torch.where(present, matrix / torch.where(present, trace, 1.0), 0.0)
 
 
 def products(vec: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from .._checks import check_k
 from ..geometry import to_local
 from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
-from .cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors, products
+from .cloud_vectors import cloud_vectors, num_cloud_vectors, num_products, products
 from .frame_head import FrameHead
 from .gvp import GVP
 from .inputs import check_coordinates, check_positive, check_shape, check_types
@@ -28,7 +28,10 @@ class ScaleOrientations(NamedTuple):
     glob: Tensor  #: (B, F, 3, 3) of the clouds
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
-    products: Tensor | None  #: (N, 10) those of the cloud's vectors with each other, with ``moments``
+    products: (
+        Tensor | None
+    )  #: (N, num_products) those of the cloud's vectors with each other, with ``moments``
+    standing: Tensor | None  #: (N, 3) vectors that stand on the surface, with ``surface``
     along: Tensor  #: (N, C) how far the points lie along the vectors from which the cloud's orientations come
 
 
@@ -83,6 +86,8 @@ class GlobalOrientation(nn.Module):
     moments : bool
         Whether layers begin with what :func:`~dgl_orient.nn.cloud_vectors.cloud_vectors` tells of the
         points, and not with nothing. Orientations then depend little on which points were drawn.
+    surface : bool
+        Whether this is told with a vector that stands on the surface; needs ``moments``.
     **conv
         Further arguments of :class:`~dgl_orient.nn.VGConv`.
 
@@ -111,16 +116,22 @@ class GlobalOrientation(nn.Module):
         hidden_vectors: int = 16,
         num_layers: int = 2,
         moments: bool = False,
+        surface: bool = False,
         **conv,
     ) -> None:
         super().__init__()
         check_positive(num_orientations=num_orientations)
         check_positive(0, num_layers=num_layers)
         check_level_sizes(sizes)
-        self.sizes, self.k, self.moments = tuple(sizes), check_k(k), moments
+        if surface and not moments:
+            raise DGLError("A surface is seen together with the cloud's moments: give moments=True too.")
+        self.sizes, self.k, self.moments, self.surface = tuple(sizes), check_k(k), moments, surface
+        #: of what is told of the points with ``moments``
+        self.num_products = num_products(num_cloud_vectors(surface)) if moments else 0
         self.in_feats, self.in_vectors, self.hidden_vectors = in_feats, in_vectors, hidden_vectors
         if moments:
-            in_feats, in_vectors = in_feats + NUM_CLOUD_VECTORS, in_vectors + NUM_CLOUD_VECTORS
+            known = num_cloud_vectors(surface)
+            in_feats, in_vectors = in_feats + known, in_vectors + known
         if num_layers == 0 and in_vectors == 0:
             raise DGLError("Without layers orientations need vectors: give moments=True or in_vectors.")
         hidden = (hidden_feats, hidden_feats, hidden_vectors, hidden_vectors)
@@ -165,7 +176,7 @@ class GlobalOrientation(nn.Module):
 
     def scales(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> ScaleOrientations:
         """The orientations of every scale, carried to each point; arguments as in :meth:`forward`."""
-        known = cloud_vectors(graph, pos) if self.moments else None
+        known = cloud_vectors(graph, pos, self.surface) if self.moments else None
         encoded = self._encode(graph, pos, feat, vec, known)
         frames = [head(level.vec, level.size) for head, level in zip(self.heads, encoded)]
         point = [frame[level.anchor] for frame, level in zip(frames, encoded)]
@@ -176,6 +187,7 @@ class GlobalOrientation(nn.Module):
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centre.unsqueeze(1)),
             products=known and products(known[1]),
+            standing=known[1][:, -1] if self.surface else None,
             along=(centroid.vec[centroid.anchor] * place.unsqueeze(1)).sum(2),
         )
 
@@ -216,7 +228,8 @@ class GlobalOrientation(nn.Module):
         """The points' features ``(N, C)`` and vectors ``(N, C, 3)``, and how long vectors are."""
         values = self._given(pos, feat, vec)
         if self.moments:
-            values = [torch.cat(both, 1) for both in zip(values, known or cloud_vectors(graph, pos))]
+            known = known or cloud_vectors(graph, pos, self.surface)
+            values = [torch.cat(both, 1) for both in zip(values, known)]
         if self.own is not None:
             # The cloud's vectors have a length of about 1.
             return *self.own(*values), pos.new_ones(())

@@ -6,12 +6,13 @@ from dgl import DGLError
 
 import dgl_orient
 from dgl_orient import GlobalOrientation
-from dgl_orient.nn.cloud_vectors import NUM_CLOUD_VECTORS, cloud_vectors
+from dgl_orient.nn.cloud_vectors import cloud_vectors, num_cloud_vectors
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, plane, rotation_error
 
 STYLES = {
     "no layers": dict(num_layers=0, sizes=()),
+    "no layers, a surface": dict(num_layers=0, sizes=(), surface=True),
     "no layers, a level": dict(num_layers=0, sizes=(8,)),
     "a layer": dict(num_layers=1, sizes=()),
 }
@@ -24,43 +25,60 @@ def of_clouds(function, k=8):
 
 
 def plain_cloud_vectors(pos, k):
-    """The formula for one cloud, a point after another."""
+    """The formula for one cloud, a point after another, with the one that stands on the surface."""
     centre = pos - pos.mean(0)
     radius = centre.square().sum(1).mean().sqrt()
     moments = sum(3 * torch.outer(c, c) for c in centre) / len(pos) / radius**2
-    towards = []
-    for point in pos:
-        nearest = (pos - point).norm(dim=1).argsort()[1 : k + 1]
-        towards.append((pos[nearest] - point).mean(0))
+    towards, standing = [], []
+    for point, c in zip(pos, centre / radius):
+        nearest = (pos - point).norm(dim=1).argsort()[: k + 1]
+        towards.append((pos[nearest[1:]] - point).mean(0))
+        covariance = torch.cov(pos[nearest].T)
+        inverse = torch.linalg.inv(covariance / covariance.trace() + 0.005 * torch.eye(3, dtype=pos.dtype))
+        normal = torch.linalg.matrix_power(inverse / inverse.trace(), 4) @ c
+        standing.append(normal / (normal.square().sum() + 0.01**2).sqrt())
     towards = torch.stack(towards)
     towards = towards / towards.square().sum(1).mean().sqrt()
     rows = [torch.stack([c, moments @ c, moments @ moments @ c]) for c in centre / radius]
-    return torch.cat([torch.stack(rows), towards.unsqueeze(1)], 1)
+    return torch.cat([torch.stack(rows), towards.unsqueeze(1), torch.stack(standing).unsqueeze(1)], 1)
 
 
-def test_equals_the_formula():
-    pos = ball()
-    expected = torch.cat([plain_cloud_vectors(part, 6) for part in pos.split(SIZES)])
-    feat, vec = cloud_vectors(dgl_orient.knn_graph(pos, 6, SIZES), pos)
+@pytest.mark.parametrize("surface", [False, True])
+def test_equals_the_formula(surface):
+    pos, number = ball(), num_cloud_vectors(surface)
+    expected = torch.cat([plain_cloud_vectors(part, 6) for part in pos.split(SIZES)])[:, :number]
+    feat, vec = cloud_vectors(dgl_orient.knn_graph(pos, 6, SIZES), pos, surface)
     torch.testing.assert_close(vec, expected)
     torch.testing.assert_close(feat, expected.norm(dim=2))
-    assert vec.shape[1] == NUM_CLOUD_VECTORS
+
+
+def test_the_last_vector_stands_on_the_surface_and_points_outwards():
+    generator = torch.Generator().manual_seed(0)
+    faces = torch.eye(3).repeat(2, 1) * torch.tensor([1.0, 1, 1, -1, -1, -1]).unsqueeze(1)
+    normal = faces.repeat_interleave(200, 0)
+    pos = torch.rand(1200, 3, generator=generator) * 2 - 1
+    pos = torch.where(normal == 0, pos, normal)
+    inside = pos.abs().sort(1).values[:, 1] < 0.6  # far from the box's edges
+    pos = pos * torch.tensor([1.0, 2.0, 3.0])
+    _, vec = cloud_vectors(dgl_orient.knn_graph(pos, 12), pos, surface=True)
+    assert inside.sum() > 300 and (vec[:, 4] * normal).sum(1)[inside].min() > 0.99
 
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_vectors_turn_with_the_cloud_and_do_not_grow_with_it(cloud, dtype):
     pos = ORDINARY[cloud](dtype)
-    assert_equivariant(of_clouds(cloud_vectors), pos, ("invariant", "vectors"), SIZES)
-    _, vec = of_clouds(cloud_vectors)(pos)
+    vectors = of_clouds(lambda graph, pos: cloud_vectors(graph, pos, surface=True))
+    assert_equivariant(vectors, pos, ("invariant", "vectors"), SIZES)
+    _, vec = vectors(pos)
     torch.testing.assert_close(vec.square().sum(2).mean(0)[[0, 3]], pos.new_ones(2))
 
 
 @pytest.mark.parametrize("name", UGLY)
 def test_ugly_clouds_have_finite_vectors_and_gradients(name):
     pos = UGLY[name](torch.float64).requires_grad_()
-    feat, vec = of_clouds(cloud_vectors)(pos)
-    assert torch.isfinite(vec).all() and vec.shape == (len(pos), NUM_CLOUD_VECTORS, 3)
+    feat, vec = of_clouds(lambda graph, pos: cloud_vectors(graph, pos, surface=True))(pos)
+    assert torch.isfinite(vec).all() and vec.shape == (len(pos), num_cloud_vectors(surface=True), 3)
     (feat.sum() + vec.square().sum()).backward()
     assert pos.grad is None or torch.isfinite(pos.grad).all()
 
@@ -79,9 +97,9 @@ def test_orientations_of_every_scale_turn(style, dtype):
     net = GlobalOrientation(2, k=6, moments=True, **STYLES[style]).to(dtype)
     pos = ball(dtype=dtype)
     assert_equivariant(
-        lambda *args, **kwargs: of_clouds(net.scales)(*args, **kwargs)[1:4],
+        lambda *args, **kwargs: of_clouds(net.scales)(*args, **kwargs)[1:5],
         pos,
-        ("frames", "invariant", "invariant"),
+        ("frames", "invariant", "invariant", "invariant"),
         [35, 25],
     )
     assert_equivariant(of_clouds(net), pos, "frames", SIZES, per="cloud")
@@ -141,6 +159,8 @@ def test_the_callers_features_and_vectors_are_added():
 def test_no_layers_and_no_vectors_are_refused():
     with pytest.raises(DGLError, match="moments=True or in_vectors"):
         GlobalOrientation(num_layers=0)
+    with pytest.raises(DGLError, match="give moments=True too"):
+        GlobalOrientation(surface=True)
 
 
 def test_gradcheck():
