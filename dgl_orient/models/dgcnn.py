@@ -141,12 +141,7 @@ class OrientedDGCNN(nn.Module):
         check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         self.backbone = EdgeConvs(
-            self.orienting.num_feats,
-            widths,
-            k,
-            self.orienting.num_orientations,
-            dynamic,
-            self.orienting.in_vectors,
+            self.orienting.num_feats, widths, k, self.orienting.num_orientations, dynamic
         )
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
@@ -170,6 +165,6 @@ class OrientedDGCNN(nn.Module):
             Logits of shape ``(B, num_classes)``.
         """
         pos, sizes = clouds_of(graph, self)
-        orient, feat, _, near, vec = self.orienting(pos, sizes)
+        orient, feat, _, near = self.orienting(pos, sizes)
         graph = near if self.orienting.k == self.backbone.k else None
-        return self.head(sizes, self.backbone(pos, sizes, feat, orient, graph, vec))
+        return self.head(sizes, self.backbone(pos, sizes, feat, orient, graph))

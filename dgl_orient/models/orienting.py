@@ -27,7 +27,6 @@ class Oriented(NamedTuple):
     feat: Tensor | None  #: (N, num_feats) invariant features of the points
     glob: Tensor  #: (B, F, 3, 3) of the clouds
     graph: DGLGraph  #: of the points' nearest neighbours
-    vec: Tensor | None  #: (N, in_vectors, 3) vectors that points show their neighbours
 
 
 class Orienting(nn.Module):
@@ -65,7 +64,6 @@ class Orienting(nn.Module):
         self.k, self.initial = k, initial
         self.net = GlobalOrientation(num_orientations, sizes, k, **options)
         self.num_orientations = num_orientations * (len(sizes) + 2)  #: of a point, over all scales
-        self.in_vectors = int(self.net.surface)  #: vectors of a point
         every = 3 * self.num_orientations + 1 + self.net.num_products
         #: first features
         self.num_feats = {
@@ -81,8 +79,7 @@ class Orienting(nn.Module):
         """Orient the points ``(N, 3)`` of clouds of the given sizes."""
         graph = knn_graph(pos, self.k, sizes)
         scales = self.net.scales(graph, pos)
-        vec = None if scales.standing is None else scales.standing.unsqueeze(1)
-        return Oriented(scales.point, self._first(scales, pos, sizes), scales.glob, graph, vec)
+        return Oriented(scales.point, self._first(scales, pos, sizes), scales.glob, graph)
 
     def _first(self, scales: ScaleOrientations, pos: Tensor, sizes: Tensor) -> Tensor | None:
         if self.initial == "constant":

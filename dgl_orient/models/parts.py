@@ -63,25 +63,16 @@ class EdgeConvs(nn.Module):
         Orientations of a point; 0 for none.
     dynamic : bool
         Whether neighbours are looked for among the features anew; otherwise they stay those in space.
-    in_vectors : int
-        Vectors of a point that its neighbours see in the first layer.
     """
 
     def __init__(
-        self,
-        in_feats: int,
-        widths: Sequence[int],
-        k: int,
-        num_orientations: int = 0,
-        dynamic: bool = True,
-        in_vectors: int = 0,
+        self, in_feats: int, widths: Sequence[int], k: int, num_orientations: int = 0, dynamic: bool = True
     ) -> None:
         super().__init__()
         check_sizes(1, widths=widths)
         self.k, self.dynamic = check_k(k), dynamic
         style = dict(batch_norm=True, allow_zero_in_degree=True)
-        first = OrientedEdgeConv(in_feats, widths[0], num_orientations, in_vectors=in_vectors, **style)
-        self.convs = nn.ModuleList([first])
+        self.convs = nn.ModuleList([OrientedEdgeConv(in_feats, widths[0], num_orientations, **style)])
         for before, after in zip(widths, widths[1:]):
             self.convs.append(OrientedEdgeConv(before, after, 0, **style))
 
@@ -92,11 +83,10 @@ class EdgeConvs(nn.Module):
         feat: Tensor | None,
         orient: Tensor | None = None,
         graph: DGLGraph | None = None,
-        vec: Tensor | None = None,
     ) -> Tensor:
         """The features of all layers side by side, ``(N, sum(widths))``; the points' graph may be given."""
         graph = knn_graph(pos, self.k, sizes) if graph is None else graph
-        outputs = [self.convs[0](graph, feat, pos, orient, vec)]
+        outputs = [self.convs[0](graph, feat, pos, orient)]
         for conv in self.convs[1:]:
             if self.dynamic:
                 graph = knn_graph(outputs[-1], self.k, sizes)

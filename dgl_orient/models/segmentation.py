@@ -201,9 +201,7 @@ class OrientedDGCNNSeg(_Segmentation):
         check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         total = self.orienting.num_orientations
-        self.backbone = EdgeConvs(
-            self.orienting.num_feats, widths, k, total, dynamic, self.orienting.in_vectors
-        )
+        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic)
         self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
 
     @classmethod
@@ -213,6 +211,6 @@ class OrientedDGCNNSeg(_Segmentation):
         return cls(num_outputs, **(small | arguments))
 
     def _features(self, pos: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-        orient, feat, _, near, vec = self.orienting(pos, sizes)
+        orient, feat, _, near = self.orienting(pos, sizes)
         graph = near if self.orienting.k == self.backbone.k else None
-        return self.backbone(pos, sizes, feat, orient, graph, vec), orient
+        return self.backbone(pos, sizes, feat, orient, graph), orient

@@ -42,17 +42,16 @@ class OrientedEdgeConv(nn.Module):
 
     .. math::
         h'_i = \max_{j \in N(i)} \sigma \Bigl( \mathrm{BN} \bigl(
-        \Theta (h_j - h_i) + \Phi h_i + \Psi [O_i^\top (x_j - x_i)]_F + \Omega [O_i^\top V_j]_F \bigr) \Bigr)
+        \Theta (h_j - h_i) + \Phi h_i + \Psi [O_i^\top (x_j - x_i)]_F \bigr) \Bigr)
 
     where :math:`[\cdot]_F` joins the projections on all F orientations of a point. Without features
-    (``in_feats=0``) it is the paper's first layer, without orientations the plain EdgeConv. The last term is
-    there with ``in_vectors``: points see their neighbours' vectors, normals for example, in orientation too.
+    (``in_feats=0``) it is the paper's first layer, without orientations the plain EdgeConv.
 
     Features are never copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
     values of nodes, the statistics of batch norm follow from sums over nodes, and a maximum passes through
     monotone functions; so all that remains for the edges is the maximum of :math:`\pm \Theta h_j`, and the
-    oriented terms ``(E, out_feats)`` where there are any. With ``hidden_feats``, or with an activation that
-    is not known to be monotone, the messages are computed on edges.
+    oriented term ``(E, out_feats)`` where there is one. With ``hidden_feats``, or with an activation that is
+    not known to be monotone, the messages are computed on edges.
 
     Parameters
     ----------
@@ -68,8 +67,6 @@ class OrientedEdgeConv(nn.Module):
         :math:`\sigma`; LeakyReLU(0.2) if not given.
     allow_zero_in_degree : bool
         Whether a node may have no neighbours. Its result is 0.
-    in_vectors : int
-        Number of equivariant vectors V that the points come with.
 
     Examples
     --------
@@ -93,25 +90,19 @@ class OrientedEdgeConv(nn.Module):
         batch_norm: bool = False,
         activation: nn.Module | None = None,
         allow_zero_in_degree: bool = False,
-        in_vectors: int = 0,
     ) -> None:
         super().__init__()
-        check_positive(0, in_feats=in_feats, num_orientations=num_orientations, in_vectors=in_vectors)
+        check_positive(0, in_feats=in_feats, num_orientations=num_orientations)
         check_positive(out_feats=out_feats)
         if in_feats + num_orientations < 1:
             raise DGLError("Expected in_feats or num_orientations of at least 1, got 0 for both.")
-        if in_vectors and not num_orientations:
-            raise DGLError("Vectors are seen in orientations: with in_vectors give num_orientations too.")
-        self.in_feats, self.out_feats = in_feats, out_feats
-        self.num_orientations, self.in_vectors = num_orientations, in_vectors
+        self.in_feats, self.out_feats, self.num_orientations = in_feats, out_feats, num_orientations
         sizes = [*hidden_feats, out_feats]
         if in_feats:
             self.theta = nn.Linear(in_feats, sizes[0], bias=False)
             self.phi = nn.Linear(in_feats, sizes[0], bias=False)
         if num_orientations:
             self.psi = nn.Linear(3 * num_orientations, sizes[0], bias=False)
-        if in_vectors:
-            self.omega = nn.Linear(3 * num_orientations * in_vectors, sizes[0], bias=False)
         # A batch norm takes out any bias before it.
         self.bias = None if batch_norm else nn.Parameter(torch.empty(sizes[0]))
         self.layers = nn.ModuleList(nn.Linear(a, b, bias=not batch_norm) for a, b in zip(sizes, sizes[1:]))
@@ -123,8 +114,8 @@ class OrientedEdgeConv(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
         # The first maps are drawn as the parts of one linear map of all that the message sees.
-        bound = (2 * self.in_feats + 3 * self.num_orientations * (1 + self.in_vectors)) ** -0.5
-        for name in ("theta", "phi", "psi", "omega"):
+        bound = (2 * self.in_feats + 3 * self.num_orientations) ** -0.5
+        for name in ("theta", "phi", "psi"):
             if hasattr(self, name):
                 nn.init.uniform_(getattr(self, name).weight, -bound, bound)
         if self.bias is not None:
@@ -136,9 +127,7 @@ class OrientedEdgeConv(nn.Module):
         """Set whether a node may have no neighbours."""
         self.allow_zero_in_degree = set_value
 
-    def forward(
-        self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None, vec: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None) -> Tensor:
         """Compute new features.
 
         Parameters
@@ -150,9 +139,7 @@ class OrientedEdgeConv(nn.Module):
         pos : Tensor or pair of Tensor, optional
             Coordinates ``(N, 3)``; not needed without orientations.
         orient : Tensor, optional
-            Orientations ``(N_dst, F, 3, 3)`` of the destinations; None leaves the oriented terms out.
-        vec : Tensor, optional
-            Vectors ``(N_src, in_vectors, 3)`` of the sources, where in_vectors is not 0.
+            Orientations ``(N_dst, F, 3, 3)`` of the destinations; None leaves the oriented term out.
 
         Returns
         -------
@@ -163,7 +150,7 @@ class OrientedEdgeConv(nn.Module):
         on_nodes = not self.layers and _is_monotone(self.activation)
         sign = self._sign() if on_nodes else None
         sender, receiver = self._node_terms(graph, feat, sign)
-        seen = self._seen(graph, pos, orient, vec, sign)
+        seen = self._seen(graph, pos, orient, sign)
         if sender is None and seen is None:
             raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
         if graph.num_edges() == 0:
@@ -200,11 +187,10 @@ class OrientedEdgeConv(nn.Module):
         sender, receiver = linear(src, theta), linear(dst, phi - theta, self.bias)
         return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
 
-    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None, vec, sign: Tensor | None) -> Mapped | None:
-        r"""The oriented terms :math:`\Psi [O_i^\top (x_j - x_i)]_F + \Omega [O_i^\top V_j]_F` of every edge.
+    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None, sign: Tensor | None) -> Mapped | None:
+        r"""The oriented term :math:`\Psi [O_i^\top (x_j - x_i)]_F` of every edge, from Eq. 9's invariant.
 
-        They are a map of :math:`x_j - x_i` and :math:`V_j` by a matrix of i, which takes the place of their
-        coordinates in F orientations, Eq. 9's invariants, on the edge.
+        It is a map of :math:`x_j - x_i` by a matrix of i, which takes the place of 3F coordinates an edge.
         """
         if orient is None or self.num_orientations == 0:
             return None
@@ -215,19 +201,7 @@ class OrientedEdgeConv(nn.Module):
         with torch.autocast(src.device.type, enabled=False):
             axes = orient.transpose(1, 2).flatten(2)  # (N_dst, 3, 3F)
             psi = self.psi.weight if sign is None else self.psi.weight * sign
-            seen = Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, psi.T))
-            return seen if self.in_vectors == 0 else self._with_vectors(graph, seen, axes, vec, sign)
-
-    def _with_vectors(self, graph: DGLGraph, seen: Mapped, axes: Tensor, vec, sign: Tensor | None) -> Mapped:
-        """What is seen of neighbours' places and of their vectors, a row of the map for each coordinate."""
-        check_shape("vec", vec, (graph.num_src_nodes(), self.in_vectors, 3))
-        check_types(self, vec)
-        omega = self.omega.weight if sign is None else self.omega.weight * sign
-        omega = omega.unflatten(1, (self.in_vectors, -1)).permute(2, 1, 0).flatten(1)  # (3F, V * C)
-        maps = exact_product(axes, omega).unflatten(2, (self.in_vectors, -1))  # (N_dst, 3, V, C)
-        vec = dgl.ops.copy_u(graph, vec.flatten(1))  # (E, 3V)
-        maps = torch.cat([seen.maps, maps.transpose(1, 2).flatten(1, 2)], 1)
-        return Mapped(torch.cat([seen.vec, vec], 1), maps)
+            return Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, psi.T))
 
     def _max_on_nodes(self, graph: DGLGraph, sender, receiver, seen: Mapped | None, sign) -> Tensor:
         """The maximum taken before all that is monotone."""

@@ -31,7 +31,6 @@ class ScaleOrientations(NamedTuple):
     products: (
         Tensor | None
     )  #: (N, num_products) those of the cloud's vectors with each other, with ``moments``
-    standing: Tensor | None  #: (N, 3) vectors that stand on the surface, with ``surface``
     along: Tensor  #: (N, C) how far the points lie along the vectors from which the cloud's orientations come
 
 
@@ -187,7 +186,6 @@ class GlobalOrientation(nn.Module):
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centre.unsqueeze(1)),
             products=known and products(known[1]),
-            standing=known[1][:, -1] if self.surface else None,
             along=(centroid.vec[centroid.anchor] * place.unsqueeze(1)).sum(2),
         )
 

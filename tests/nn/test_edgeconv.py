@@ -18,7 +18,7 @@ from tests.clouds import ORDINARY, SIZES, ball, duplicates, generator
 PARTS = [(5, 0), (0, 1), (0, 3), (5, 1), (5, 3)]  # in_feats, num_orientations
 
 
-def plain_edgeconv(conv, norms, graph, feats, pos, orient, vec=None):
+def plain_edgeconv(conv, norms, graph, feats, pos, orient):
     """The formula on gathered edges, with batch norm modules of its own."""
     src, dst = graph.edges()
     message = 0
@@ -28,9 +28,6 @@ def plain_edgeconv(conv, norms, graph, feats, pos, orient, vec=None):
     if conv.num_orientations and orient is not None:
         local = to_local(orient[dst], (pos[0][src] - pos[1][dst]).unsqueeze(1))  # (E, F, 3)
         message = message + conv.psi(local.flatten(1))
-    if vec is not None:
-        local = to_local(orient[dst].unsqueeze(1), vec[src].unsqueeze(2))  # (E, V, F, 3)
-        message = message + conv.omega(local.flatten(1))
     if conv.bias is not None:
         message = message + conv.bias
     for number in range(len(conv.layers) + 1):
@@ -59,13 +56,12 @@ def inputs(n, in_feats, num_orientations, m=None):
     return tuple(feats), tuple(pos), orient.requires_grad_()
 
 
-def assert_same(conv, graph, feats, pos, orient, feed, vec=None):
+def assert_same(conv, graph, feats, pos, orient, feed):
     norms = copy.deepcopy(conv.norms)
-    fast, plain = feed(conv), plain_edgeconv(conv, norms, graph, feats, pos, orient, vec)
+    fast, plain = feed(conv), plain_edgeconv(conv, norms, graph, feats, pos, orient)
     torch.testing.assert_close(fast, plain, rtol=1e-10, atol=1e-10)
     weights = torch.randn(fast.shape, dtype=torch.float64, generator=generator())
-    given = [*feats, *pos, orient, *([] if vec is None else [vec])]
-    shared = [*given, *(p for name, p in conv.named_parameters() if "norms" not in name)]
+    shared = [*feats, *pos, orient, *(p for name, p in conv.named_parameters() if "norms" not in name)]
     options = dict(allow_unused=True, materialize_grads=True)
     for a, b in zip(
         torch.autograd.grad((fast * weights).sum(), [*shared, *conv.norms.parameters()], **options),
@@ -90,24 +86,6 @@ def test_equals_the_formula_in_values_gradients_and_statistics(parts, batch_norm
     for training, _ in itertools.product((True, False), range(2)):
         conv.train(training)
         assert_same(conv, graph, feats, pos, orient, lambda conv: conv(graph, feat, pos[0], orient))
-
-
-@pytest.mark.parametrize("in_feats, in_vectors", [(0, 1), (5, 2)])
-@pytest.mark.parametrize("hidden_feats", [(), (7,)])
-@pytest.mark.parametrize("sizes", [[9, 5], [3, 11]], ids=["regular", "fewer than k"])
-def test_neighbours_vectors_are_seen_in_orientation(in_feats, in_vectors, hidden_feats, sizes):
-    feats, pos, orient = inputs(14, in_feats, 3)
-    vec = torch.randn(14, in_vectors, 3, dtype=torch.float64, generator=generator()).requires_grad_()
-    graph = dgl_orient.knn_graph(pos[0], 5, sizes)
-    conv = OrientedEdgeConv(in_feats, 8, 3, hidden_feats, batch_norm=True, in_vectors=in_vectors).double()
-    negative_scales(conv)
-    feat = feats[0] if in_feats else None
-    for training in (True, False):
-        conv.train(training)
-        assert_same(conv, graph, feats, pos, orient, lambda conv: conv(graph, feat, pos[0], orient, vec), vec)
-    turn = random_rotation(dtype=torch.float64)
-    turned = conv(graph, feat, pos[0] @ turn.T, turn @ orient, vec @ turn.T)
-    torch.testing.assert_close(turned, conv(graph, feat, pos[0], orient, vec), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("momentum", [0.1, None])
@@ -342,10 +320,6 @@ def test_bad_input_is_refused_with_a_sentence():
         conv(graph, feat.float(), pos, orient)
     with pytest.raises(DGLError, match="got 0 for both"):
         OrientedEdgeConv(0, 8, 0)
-    with pytest.raises(DGLError, match="with in_vectors give num_orientations too"):
-        OrientedEdgeConv(5, 8, 0, in_vectors=1)
-    with pytest.raises(DGLError, match=r"vec of shape \(10, 1, 3\), got None"):
-        OrientedEdgeConv(5, 8, in_vectors=1).double()(graph, feat, pos, orient)
     with pytest.raises(DGLError, match="at least two edges"):
         single = OrientedEdgeConv(1, 8, 0, batch_norm=True, allow_zero_in_degree=True)
         single(dgl.graph(([0], [1])), torch.ones(2, 1))

@@ -78,13 +78,8 @@ class AttentiveEdgeConv(nn.Module):
         self.norm = nn.BatchNorm1d(out_feats)
         self.activation = nn.LeakyReLU(0.2)
 
-    def forward(
-        self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None, vec: Tensor | None = None
-    ) -> Tensor:
-        """Compute new features ``(N, out_feats)``; arguments as in :class:`~dgl_orient.OrientedEdgeConv`.
-
-        The points' vectors are not seen.
-        """
+    def forward(self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None) -> Tensor:
+        """Compute new features ``(N, out_feats)``; arguments as in :class:`~dgl_orient.OrientedEdgeConv`."""
         if graph.num_edges() == 0:
             return (self.sharpness.sum() * 0).expand(graph.num_nodes(), self.out_feats)
         connected = check_neighbours(graph, allow_zero_in_degree=True)

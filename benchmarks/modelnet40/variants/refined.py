@@ -106,10 +106,7 @@ class RefinedEdgeConvs(nn.Module):
         self.k, self.dynamic = plain.k, plain.dynamic
         style = dict(batch_norm=True, allow_zero_in_degree=True)
         self.convs = nn.ModuleList(
-            OrientedEdgeConv(
-                conv.in_feats, conv.out_feats, num_orientations, in_vectors=conv.in_vectors, **style
-            )
-            for conv in plain.convs
+            OrientedEdgeConv(conv.in_feats, conv.out_feats, num_orientations, **style) for conv in plain.convs
         )
         self.refinements = nn.ModuleList(
             Refinement(conv.in_feats, num_orientations) for conv in plain.convs[1:]
@@ -122,11 +119,10 @@ class RefinedEdgeConvs(nn.Module):
         feat: Tensor | None,
         orient: Tensor,
         graph: DGLGraph | None = None,
-        vec: Tensor | None = None,
     ) -> Tensor:
         """The features of all layers side by side, ``(N, sum(widths))``; the points' graph may be given."""
         space = graph = knn_graph(pos, self.k, sizes) if graph is None else graph
-        outputs = [self.convs[0](graph, feat, pos, orient, vec)]
+        outputs = [self.convs[0](graph, feat, pos, orient)]
         for conv, refinement in zip(self.convs[1:], self.refinements):
             orient = refinement(space, outputs[-1], pos, orient)
             if self.dynamic:

@@ -69,13 +69,8 @@ class RelativeEdgeConv(OrientedEdgeConv):
                 if hasattr(self, name):
                     nn.init.uniform_(getattr(self, name).weight, -(seen**-0.5), seen**-0.5)
 
-    def forward(
-        self, graph: DGLGraph, feat: Tensor | None, pos: Tensor, orient: Tensor, vec: Tensor | None = None
-    ) -> Tensor:
-        """Compute new features ``(N, out_feats)``; arguments as in the parent, on graphs of one node type.
-
-        The points' vectors are not seen, only their orientations.
-        """
+    def forward(self, graph: DGLGraph, feat: Tensor | None, pos: Tensor, orient: Tensor) -> Tensor:
+        """Compute new features ``(N, out_feats)``; arguments as in the parent, on graphs of one node type."""
         if graph.num_edges() == 0:
             return super().forward(graph, feat, pos, orient)
         connected = check_neighbours(graph, allow_zero_in_degree=True)
