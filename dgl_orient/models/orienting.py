@@ -44,8 +44,8 @@ class Orienting(nn.Module):
         The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
         coordinates seen from those of every scale, the distance to the centroid and, with ``moments``, the
         products of the cloud's vectors; these and how far points lie along the vectors from which the cloud's
-        orientations are made, which fade where a symmetric cloud leaves orientations to chance; or nothing
-        but a constant.
+        orientations are made, which fade where a symmetric cloud leaves orientations to chance, all of them
+        with long tails drawn in (asinh) and brought to one size by a batch norm; or nothing but a constant.
     **options
         Further arguments of :class:`~dgl_orient.GlobalOrientation`.
     """

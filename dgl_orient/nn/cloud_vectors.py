@@ -95,7 +95,7 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
 
 
 def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor) -> Tensor:
-    """The vector ``(N, 3)`` that stands on the surface; ``(N, 3)`` is the mean of the neighbours too."""
+    """The vectors ``(N, 3)`` that stand on the surface; ``towards`` is the mean of where neighbours are."""
     apart = u_sub_v(graph, centre, centre)  # (E, 3)
     spread = copy_e_mean(graph, (apart.unsqueeze(2) * apart.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
     degree = graph.in_degrees().to(centre.dtype).view(-1, 1, 1)

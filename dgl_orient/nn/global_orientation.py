@@ -28,9 +28,7 @@ class ScaleOrientations(NamedTuple):
     glob: Tensor  #: (B, F, 3, 3) of the clouds
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
-    products: (
-        Tensor | None
-    )  #: (N, num_products) those of the cloud's vectors with each other, with ``moments``
+    products: Tensor | None  #: (N, num_products) of the points' own vectors, with ``moments``
     along: Tensor  #: (N, C) how far the points lie along the vectors from which the cloud's orientations come
 
 
