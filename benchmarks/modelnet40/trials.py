@@ -93,6 +93,14 @@ TRIALS: dict[str, Trial] = {
         },
         on="large-8",
     ),
+    "large-8-even": Trial(
+        "Other points in every epoch, as even as those of the test.",
+        {
+            "data": {"num_points": {"train": 1024, "val": 256, "test": 256}},
+            "general_pipeline": {"augment": {"sample": 256, "even": True}},
+        },
+        on="large-8",
+    ),
     "large-8-surface": Trial(
         "A vector that stands on the surface, among those of which orientations are made.",
         {"model": {"orientation": _SURFACE}},

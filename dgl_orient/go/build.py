@@ -197,9 +197,8 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
     first = [("UnitSphere", ())] if _is_normalised(recipe) else []
     if split != "train":
         return [*first, ("Rotate", (turned.test.mode,))]
-    if settings.augment is not None and settings.augment.sample is not None:
-        first.insert(0, ("Resample", (settings.augment.sample,)))
-    return [*first, *_augmentation(settings.augment), ("Rotate", (turned.train.mode,))]
+    augment = settings.augment
+    return [*_sampling(augment), *first, *_augmentation(augment), ("Rotate", (turned.train.mode,))]
 
 
 def model_options(
@@ -249,6 +248,14 @@ def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) 
             f"{recipe['pipeline_name']} needs; choose another data set."
         )
     return facts[name]
+
+
+def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
+    if augment is None or augment.sample is None:
+        return []
+    if augment.even:
+        return [("Resample", (2 * augment.sample,)), ("Resample", (augment.sample, "farthest"))]
+    return [("Resample", (augment.sample,))]
 
 
 def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:

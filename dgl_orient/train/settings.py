@@ -46,6 +46,12 @@ class _Checked(ABC):
         wanted += "" if high == math.inf else f" and at most {high:g}"
         return [f"Expected {self._where}{name} to be a number {wanted}, got {value!r}."]
 
+    def _flag(self, name: str) -> list[str]:
+        value = getattr(self, name)
+        if isinstance(value, bool):
+            return []
+        return [f"Expected {self._where}{name} to be true or false, got {value!r}."]
+
     def _choice(self, name: str, choices: Sequence[str]) -> list[str]:
         value = getattr(self, name)
         if value in choices:
@@ -138,6 +144,7 @@ class Augment(_Checked):
     jitter: float = 0.0  #: the standard deviation of every point's noise
     drop: float = 0.0  #: the largest share of points that is left out
     sample: int | None = None  #: how many points, drawn anew each time, a cloud is given as
+    even: bool = False  #: whether these are, of twice as many that were drawn, those farthest apart
 
     _where = "augment."
 
@@ -152,6 +159,9 @@ class Augment(_Checked):
             problems.append("Expected augment.drop to leave some points, got 1.")
         if self.sample is not None:
             problems += self._integer("sample", 1)
+        problems += self._flag("even")
+        if self.even is True and self.sample is None:
+            problems.append("Expected augment.sample, a number of points, with augment.even.")
         scale = self.scale
         if scale is not None and not (
             isinstance(scale, tuple)
@@ -210,7 +220,8 @@ class Settings(_Checked):
         Compute in bfloat16 what tolerates it; geometry and sums stay as they are.
     augment : Augment, optional
         Random changes of training clouds: ``scale`` [low, high], ``shift``, ``jitter``, ``drop``, and
-        ``sample``, a number of points that are drawn among the cloud's each time.
+        ``sample``, a number of points that are drawn among the cloud's each time, at random or, if ``even``,
+        as those farthest apart of twice as many.
     save_path : str
         The folder of checkpoints, logs and results.
 
@@ -269,9 +280,7 @@ class Settings(_Checked):
             problems += self._choice("protocol", PROTOCOLS)
         if self.grad_clip is not None:
             problems += self._number("grad_clip", 0, above=True)
-        for name in ("signed", "bf16"):
-            if not isinstance(getattr(self, name), bool):
-                problems.append(f"Expected {name} to be true or false, got {getattr(self, name)!r}.")
+        problems += self._flag("signed") + self._flag("bf16")
         if not isinstance(self.save_path, str) or not self.save_path.strip():
             problems.append(f"Expected save_path to be the name of a folder, got {self.save_path!r}.")
         return problems or self._contradictions()

@@ -68,16 +68,28 @@ def test_augmentation_is_for_training_only():
     assert transform_steps(tiny.recipe("nbody"), "train") == []
 
 
-def test_training_clouds_are_other_samples_each_time():
-    splits = build(tiny.recipe("pointcls", augment={"sample": 20})).splits
+def test_even_samples_are_the_farthest_apart_of_twice_as_many():
+    recipe = tiny.recipe("pointcls", augment={"sample": 20, "even": True})
+    assert transform_steps(recipe, "train")[:2] == [("Resample", (40,)), ("Resample", (20, "farthest"))]
+
+    def nearest(recipe):
+        pos = build(recipe).splits.train[0][0].ndata["pos"]
+        return (torch.cdist(pos, pos) + 9 * torch.eye(len(pos))).amin(1).mean()
+
+    assert nearest(recipe) > 1.1 * nearest(tiny.recipe("pointcls", augment={"sample": 20}))
+
+
+@pytest.mark.parametrize("even", [False, True])
+def test_training_clouds_are_other_samples_each_time(even):
+    splits = build(tiny.recipe("pointcls", augment={"sample": 12, "even": even})).splits
     whole = build(tiny.recipe("pointcls")).splits
-    assert whole.train[0][0].num_nodes() > 20 == splits.train[0][0].num_nodes()
+    assert whole.train[0][0].num_nodes() > 12 == splits.train[0][0].num_nodes()
     assert splits.tests["test"][0][0].num_nodes() == whole.tests["test"][0][0].num_nodes()
     lengths = []
     for epoch in (0, 0, 1):
         splits.train.set_epoch(epoch)
         pos = splits.train[0][0].ndata["pos"]
-        assert len(torch.unique(pos, dim=0)) == 20
+        assert len(torch.unique(pos, dim=0)) == 12
         lengths.append(pos.norm(dim=1).sort()[0])
     assert torch.equal(lengths[0], lengths[1])
     assert not torch.allclose(lengths[0], lengths[2], atol=1e-3)

@@ -83,6 +83,8 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"augment": {"drop": 1}}, "augment.drop"),
         ({"augment": {"sample": 0}}, "augment.sample"),
         ({"augment": {"sample": 2.5}}, "augment.sample"),
+        ({"augment": {"sample": 20, "even": 1}}, "augment.even to be true or false"),
+        ({"augment": {"even": True}}, "augment.sample, a number of points, with augment.even"),
         ({"num_epoch": 3}, r"no setting num_epoch \(did you mean num_epochs\?\)"),
     ],
 )
