@@ -25,7 +25,7 @@ TRAININGS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
 EPOCHS = {"cls": 30, "normals": 10}
 
 #: The folder of the download is told by the command; the recipe keeps the name that shipped recipes have.
-_DATA = {"name": "modelnet40", "raw_dir": "data", "num_points": 256}
+_DATA = {"name": "modelnet40", "raw_dir": "data", "num_points": {"train": 1024, "val": 256, "test": 256}}
 _WARMUP = 1
 _K = 8
 
@@ -35,6 +35,7 @@ _GENERAL = {
     "eval_batch_size": 50,
     "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
     "lr_scheduler": {"name": "cosine", "warmup_epochs": _WARMUP},
+    "augment": {"sample": 256, "even": True},
 }
 _OF_TASK = {"cls": {"label_smoothing": 0.2}, "normals": {"signed": True}}
 
@@ -103,7 +104,7 @@ def recipe_of(
     general |= {"protocol": _known(TRAININGS, "training", train)[0], "seed": seed, "num_epochs": epochs}
     recipe = {
         "pipeline_name": TASKS[task],
-        "data": dict(_DATA),
+        "data": copy.deepcopy(_DATA),
         "model": {"name": model, **copy.deepcopy(architecture)},
         "general_pipeline": general,
     }
