@@ -118,9 +118,11 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     >>> farthest_points(pos, torch.tensor([3]), torch.tensor([4]))
     tensor([2, 3, 1])
     """
-    present = sizes > 0
     if int(counts.sum()) == 0:
         return torch.empty(0, dtype=torch.int64, device=pos.device)
+    if len(sizes) == 1:
+        return _farthest_of_one(pos.detach(), int(counts))
+    present = sizes > 0
     width = int(sizes.max())
     first = (sizes.cumsum(0) - sizes)[present].to(pos.device)
     column = torch.arange(width, device=pos.device)
@@ -144,6 +146,18 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
         return chosen[taken]
     samples = [_distinct(a[b], c[d]) for a, b, c, d in zip(chosen, taken, rows, inside)]
     return torch.cat(samples)
+
+
+def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
+    """:func:`farthest_points` of a single cloud, which needs no padding."""
+    pos = centred(pos, torch.tensor([len(pos)]))
+    largest = pos.abs().amax()
+    pos = pos / torch.where(largest > 0, largest, 1)
+    order = torch.arange(len(pos), device=pos.device)
+    start = norm(pos).argmax()
+    order[start], order[0] = 0, start
+    chosen = order[farthest_point_sampler(pos[order].unsqueeze(0), count, start_idx=0)[0]]
+    return chosen if len(chosen.unique()) == count else _distinct(chosen, torch.arange(len(pos)).to(chosen))
 
 
 def _distinct(sample: Tensor, members: Tensor) -> Tensor:

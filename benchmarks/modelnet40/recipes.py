@@ -65,7 +65,7 @@ _SEG = {"preset": "light", "widths": [64, 64], "k": 16, "dropout": 0.1}
 NETWORKS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "cls": {
         "oriented-dgcnn": _DGCNN | _ORIENTED | {"sizes": []},
-        "oriented-rscnn": _RSCNN | _ORIENTED,
+        "oriented-rscnn": _RSCNN | _ORIENTED | {"sizes": []},
         "dgcnn": _DGCNN,
     },
     "normals": {"oriented-dgcnn": _SEG | _ORIENTED | {"sizes": []}, "dgcnn": _SEG},

@@ -106,6 +106,16 @@ TRIALS: dict[str, Trial] = {
         {"model": {"orientation": _SURFACE}},
         on="large-8",
     ),
+    "large-8-surface-relative": Trial(
+        "Messages see how a neighbour is oriented, now that orientations stand on the surface.",
+        {"model": {"name": "oriented-dgcnn-relative"}},
+        on="large-8-surface",
+    ),
+    "large-8-surface-layers-3": Trial(
+        "Every layer sees where neighbours are, not only the first.",
+        {"model": {"oriented_layers": 3}},
+        on="large-8-surface",
+    ),
     "on-graph": _model(
         "Orientations learned by layers on the graph, as in the paper.", orientation=_ON_GRAPH
     ),

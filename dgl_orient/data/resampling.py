@@ -56,8 +56,9 @@ class Resample(BaseTransform):
     num_points : int
         How many.
     method : str
-        ``"random"``; ``"first"``, those that come first; or ``"farthest"``, one after the other the one
-        farthest from those before, begun at the one farthest from the centroid.
+        ``"random"``; ``"first"``, those that come first; ``"farthest"``, one after the other the one
+        farthest from those before, begun at the one farthest from the centroid; or ``"even"``, the farthest
+        of twice as many random ones, which are spread out but other ones each time.
     replace : bool
         For ``"random"``: whether to draw each without regard to those drawn before. Otherwise no point is
         taken twice, unless the cloud has too few: then each is taken before any is taken again.
@@ -75,10 +76,10 @@ class Resample(BaseTransform):
         self.num_points = as_integer(num_points)
         if self.num_points is None or self.num_points < 1:
             raise DGLError(f"Expected num_points to be an integer of at least 1, got {num_points!r}.")
-        if method not in ("random", "first", "farthest") or (replace and method != "random"):
+        if method not in ("random", "first", "farthest", "even") or (replace and method != "random"):
             raise DGLError(
-                f"Expected the method 'random', 'first' or 'farthest', and replace with 'random' alone, got "
-                f"{method!r} and replace={replace!r}."
+                f"Expected the method 'random', 'first', 'farthest' or 'even', and replace with 'random' "
+                f"alone, got {method!r} and replace={replace!r}."
             )
         self.method, self.replace = method, replace
 
@@ -86,20 +87,29 @@ class Resample(BaseTransform):
         sizes = clouds_of(graph)
         if (sizes == 0).any():
             raise DGLError(f"Cannot take {self.num_points} points of a cloud that has none.")
-        wanted = torch.full_like(sizes, self.num_points)
+        numbers = sizes.tolist()
         if self.method == "farthest":
-            counts = torch.minimum(wanted, sizes)
-            rows = farthest_points(graph.ndata["pos"], counts, sizes).cpu()
-            starts = (sizes.cumsum(0) - sizes).tolist()
-            orders = [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
+            orders = self._farthest(graph.ndata["pos"], numbers)
+        elif self.method == "even":
+            drawn = [_shuffled(n, 2 * self.num_points) for n in numbers]
+            pos = graph.ndata["pos"][_rows(graph, drawn)]
+            orders = self._farthest(pos, [2 * self.num_points] * len(drawn))
+            orders = [order[rows] for order, rows in zip(drawn, orders)]
         elif self.replace:
-            orders = [torch.randint(n, (m,)) for n, m in _pairs(sizes, wanted)]
+            orders = [torch.randint(n, (self.num_points,)) for n in numbers]
         elif self.method == "first":
-            orders = [torch.arange(min(n, m)) for n, m in _pairs(sizes, wanted)]
+            orders = [torch.arange(min(n, self.num_points)) for n in numbers]
         else:
-            rounds = -(-wanted // sizes)
-            orders = [torch.cat([torch.randperm(n) for _ in range(m)]) for n, m in _pairs(sizes, rounds)]
+            orders = [_shuffled(n, self.num_points) for n in numbers]
         return _with_rows(graph, [_repeated(order, self.num_points) for order in orders])
+
+    def _farthest(self, pos: Tensor, numbers: Sequence[int]) -> list[Tensor]:
+        """The numbers within each cloud of points that are far apart; at most as many as it has."""
+        sizes = torch.tensor(numbers, dtype=torch.int64)
+        counts = sizes.clamp_max(self.num_points)
+        rows = farthest_points(pos, counts, sizes).cpu()
+        starts = (sizes.cumsum(0) - sizes).tolist()
+        return [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
 
     def __repr__(self) -> str:
         return f"Resample({self.num_points}, {self.method!r}{', replace=True' if self.replace else ''})"
@@ -132,14 +142,24 @@ def _with_rows(graph: DGLGraph, orders: Sequence[Tensor]) -> DGLGraph:
         raise DGLError(
             "Expected clouds without edges, got a graph with some; choose points before joining them."
         )
-    sizes = graph.batch_num_nodes().cpu()
-    starts = (sizes.cumsum(0) - sizes).tolist()
-    rows = [order + start for order, start in zip(orders, starts)] or [torch.empty(0, dtype=torch.int64)]
-    rows = torch.cat(rows).to(graph.device)
+    rows = _rows(graph, orders)
     other = point_cloud(graph.ndata["pos"][rows], [len(order) for order in orders])
     for name, values in graph.ndata.items():
         other.ndata[name] = values[rows]
     return other
+
+
+def _rows(graph: DGLGraph, orders: Sequence[Tensor]) -> Tensor:
+    """The rows of points that are numbered within their clouds."""
+    sizes = graph.batch_num_nodes().cpu()
+    starts = (sizes.cumsum(0) - sizes).tolist()
+    rows = [order + start for order, start in zip(orders, starts)] or [torch.empty(0, dtype=torch.int64)]
+    return torch.cat(rows).to(graph.device)
+
+
+def _shuffled(size: int, number: int) -> Tensor:
+    """So many of a cloud's points in an order that is drawn, each before any comes again."""
+    return _repeated(torch.cat([torch.randperm(size) for _ in range(-(-number // size))]), number)
 
 
 def _repeated(order: Tensor, number: int) -> Tensor:

@@ -253,9 +253,7 @@ def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) 
 def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
     if augment is None or augment.sample is None:
         return []
-    if augment.even:
-        return [("Resample", (2 * augment.sample,)), ("Resample", (augment.sample, "farthest"))]
-    return [("Resample", (augment.sample,))]
+    return [("Resample", (augment.sample, "even") if augment.even else (augment.sample,))]
 
 
 def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:

@@ -110,6 +110,8 @@ class OrientedDGCNN(nn.Module):
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.
+    oriented_layers : int
+        How many EdgeConv layers, the first ones, see neighbours in orientations; the paper's is 1.
 
     Examples
     --------
@@ -136,12 +138,18 @@ class OrientedDGCNN(nn.Module):
         orientation_k: int = 24,
         initial: str = "canonical",
         orientation: Mapping[str, object] | None = None,
+        oriented_layers: int = 1,
     ) -> None:
         super().__init__()
         check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         self.backbone = EdgeConvs(
-            self.orienting.num_feats, widths, k, self.orienting.num_orientations, dynamic
+            self.orienting.num_feats,
+            widths,
+            k,
+            self.orienting.num_orientations,
+            dynamic,
+            oriented_layers,
         )
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 

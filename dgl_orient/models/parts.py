@@ -49,7 +49,8 @@ def pool(sizes: Tensor, feat: Tensor) -> Tensor:
 
 class EdgeConvs(nn.Module):
     """DGCNN's stack of EdgeConv layers, Eqs. 13 to 15: the first on the coordinates' graph, with
-    orientations where there are any, each further one on the graph of the features before it.
+    orientations where there are any, each further one on the graph of the features before it, with
+    orientations if it is among those that are to have them.
 
     Parameters
     ----------
@@ -63,18 +64,29 @@ class EdgeConvs(nn.Module):
         Orientations of a point; 0 for none.
     dynamic : bool
         Whether neighbours are looked for among the features anew; otherwise they stay those in space.
+    oriented_layers : int
+        How many layers, the first ones, see neighbours in orientations.
     """
 
     def __init__(
-        self, in_feats: int, widths: Sequence[int], k: int, num_orientations: int = 0, dynamic: bool = True
+        self,
+        in_feats: int,
+        widths: Sequence[int],
+        k: int,
+        num_orientations: int = 0,
+        dynamic: bool = True,
+        oriented_layers: int = 1,
     ) -> None:
         super().__init__()
         check_sizes(1, widths=widths)
+        check_positive(oriented_layers=oriented_layers)
         self.k, self.dynamic = check_k(k), dynamic
         style = dict(batch_norm=True, allow_zero_in_degree=True)
-        self.convs = nn.ModuleList([OrientedEdgeConv(in_feats, widths[0], num_orientations, **style)])
-        for before, after in zip(widths, widths[1:]):
-            self.convs.append(OrientedEdgeConv(before, after, 0, **style))
+        sizes = zip([in_feats, *widths], widths)
+        self.convs = nn.ModuleList(
+            OrientedEdgeConv(*size, num_orientations if number < oriented_layers else 0, **style)
+            for number, size in enumerate(sizes)
+        )
 
     def forward(
         self,
@@ -90,7 +102,7 @@ class EdgeConvs(nn.Module):
         for conv in self.convs[1:]:
             if self.dynamic:
                 graph = knn_graph(outputs[-1], self.k, sizes)
-            outputs.append(conv(graph, outputs[-1]))
+            outputs.append(conv(graph, outputs[-1], pos, orient))
         return torch.cat(outputs, 1)
 
 

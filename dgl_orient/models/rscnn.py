@@ -157,7 +157,7 @@ class OrientedRSCNN(nn.Module):
     num_classes, widths, levels, k, head_feats, dropout
         As in :class:`RSCNN`.
     num_orientations : int
-        Orientations of each scale. The scales are those of ``levels``.
+        Orientations of each scale.
     orientation_k : int
         Neighbours of a point in the network that learns orientations.
     initial : {"canonical", "every", "vectors", "constant"}
@@ -166,6 +166,8 @@ class OrientedRSCNN(nn.Module):
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.
+    sizes : sequence of int or float, optional
+        The scales between the points and the cloud; those of ``levels`` if not given.
 
     Examples
     --------
@@ -188,11 +190,13 @@ class OrientedRSCNN(nn.Module):
         orientation_k: int = 24,
         initial: str = "canonical",
         orientation: Mapping[str, object] | None = None,
+        sizes: Sequence[int | float] | None = None,
     ) -> None:
         super().__init__()
         check_head(head_feats, dropout, num_classes=num_classes)
         check_positive(orientation_k=orientation_k)
-        self.orienting = Orienting(num_orientations, levels, orientation_k, initial, **(orientation or {}))
+        sizes = levels if sizes is None else sizes
+        self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         of_point = self.orienting.num_orientations
         self.backbone = RSConvs(self.orienting.num_feats, widths, levels, k, of_point, num_orientations)
         self.head = PointwiseMLP(widths[-1], *head_feats, dropout=dropout)

@@ -166,7 +166,7 @@ class OrientedDGCNNSeg(_Segmentation):
     ----------
     num_outputs, out, num_categories, widths, embed_feats, head_feats, k, dynamic, dropout
         As in :class:`DGCNNSeg`.
-    num_orientations, sizes, orientation_k, initial, orientation
+    num_orientations, sizes, orientation_k, initial, orientation, oriented_layers
         As in :class:`~dgl_orient.models.OrientedDGCNN`.
 
     Examples
@@ -196,12 +196,13 @@ class OrientedDGCNNSeg(_Segmentation):
         orientation_k: int = 24,
         initial: str = "canonical",
         orientation: Mapping[str, object] | None = None,
+        oriented_layers: int = 1,
     ) -> None:
         super().__init__()
         check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
         total = self.orienting.num_orientations
-        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic)
+        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic, oriented_layers)
         self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
 
     @classmethod

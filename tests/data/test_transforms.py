@@ -23,6 +23,7 @@ ALL = [
     Resample(20, replace=True),
     Resample(20, "first"),
     Resample(20, "farthest"),
+    Resample(20, "even"),
     UnitSphere(),
 ]
 
@@ -191,7 +192,7 @@ def test_dropping_leaves_a_random_part_in_order():
     assert DropPoints(0)(clouds()).num_nodes() == 60
 
 
-@pytest.mark.parametrize("method", ["random", "first", "farthest"])
+@pytest.mark.parametrize("method", ["random", "first", "farthest", "even"])
 @pytest.mark.parametrize("number", [1, 9, 25, 70])
 def test_resampling_takes_every_point_before_one_again(method, number):
     after = Resample(number, method)(clouds(SIZES))
@@ -213,6 +214,15 @@ def test_farthest_points_spread_out():
     line = dgl_orient.point_cloud(torch.linspace(0, 1, 101).view(-1, 1) ** 3 * torch.tensor([[1.0, 0, 0]]))
     spread = Resample(5, "farthest")(line).ndata["pos"][:, 0].sort()[0]
     assert torch.allclose(spread, torch.linspace(0, 1, 5), atol=0.03)
+
+
+@pytest.mark.parametrize("sizes", [(60,), SIZES], ids=str)
+def test_even_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
+    graph = clouds(sizes)
+    torch.manual_seed(3)
+    even = Resample(7, "even")(graph).ndata["part"]
+    torch.manual_seed(3)
+    assert torch.equal(even, Resample(7, "farthest")(Resample(14)(graph)).ndata["part"])
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -295,6 +305,7 @@ def test_what_is_no_cloud_is_refused(transform):
         lambda: Resample(2.5),
         lambda: Resample(5, "last"),
         lambda: Resample(5, "farthest", replace=True),
+        lambda: Resample(5, "even", replace=True),
         lambda: Rotate("z", vectors=["speed"])(clouds()),
         lambda: Scale(vectors=["charge"])(clouds()),
     ],

@@ -24,7 +24,13 @@ MODELS = {
     "oriented dgcnn by moments": lambda **kw: OrientedDGCNN(
         5, (8, 16), 16, (12,), k=8, sizes=(), **TINY, orientation=MOMENTS, **({"initial": "every"} | kw)
     ),
+    "oriented dgcnn, all layers": lambda **kw: OrientedDGCNN(
+        5, (8, 8), 16, (12,), k=8, sizes=(), **TINY, oriented_layers=2, **kw
+    ),
     "oriented rscnn": lambda **kw: OrientedRSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, **kw),
+    "oriented rscnn, two scales": lambda **kw: OrientedRSCNN(
+        5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, sizes=(), **kw
+    ),
     "parts": lambda **kw: OrientedDGCNNSeg(
         5, "labels", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
     ),
@@ -225,18 +231,15 @@ BAD_ORIENTATION = {
     "num_orientations": ["0", "-1"],
     "sizes": ["(0,)", "4"],
 }
+BAD_LAYERS = {"oriented_layers": ["0", "1.5"]}
 BAD_OF_SEGMENTATION = {"num_outputs": ["0"], "num_categories": ["-1", "2.5"], **BAD_OF_DGCNN}
 BAD_ARGUMENTS = {
     DGCNN: {"num_classes": ["0", "-5"], **BAD_OF_DGCNN},
     RSCNN: {"num_classes": ["0"], **BAD_OF_RSCNN},
-    OrientedDGCNN: {"num_classes": ["0"], **BAD_OF_DGCNN, **BAD_ORIENTATION},
-    OrientedRSCNN: {
-        "num_classes": ["0"],
-        **BAD_OF_RSCNN,
-        **{name: BAD_ORIENTATION[name] for name in ("orientation_k", "num_orientations")},
-    },
+    OrientedDGCNN: {"num_classes": ["0"], **BAD_OF_DGCNN, **BAD_ORIENTATION, **BAD_LAYERS},
+    OrientedRSCNN: {"num_classes": ["0"], **BAD_OF_RSCNN, **BAD_ORIENTATION},
     DGCNNSeg: BAD_OF_SEGMENTATION,
-    OrientedDGCNNSeg: BAD_OF_SEGMENTATION | BAD_ORIENTATION,
+    OrientedDGCNNSeg: BAD_OF_SEGMENTATION | BAD_ORIENTATION | BAD_LAYERS,
 }
 SAID = {"levels": "the levels' sizes", "sizes": "the levels' sizes"}
 
