@@ -50,6 +50,11 @@ def _commands() -> Commands:
     each.add_argument("--seed", type=int, default=0)
     each = _command(commands, "long", "train the oriented DGCNN for longer than the budget", _long)
     each.add_argument("--epochs", type=int, required=True)
+    each.add_argument(
+        "--begin",
+        metavar="CPT",
+        help="a checkpoint, or the name of a network that comes along, to begin with",
+    )
     each = _measurement(commands, "voting", "let several samples of a shape's points vote", _voting)
     each.add_argument("--points", type=int, help="of a sample; as many as in training if not given")
     _measurement(commands, "robustness", "score trained networks by disturbed clouds", _robustness)
@@ -89,7 +94,7 @@ def _protocol(given: argparse.Namespace, place: Place) -> None:
 
 
 def _long(given: argparse.Namespace, place: Place) -> None:
-    long(given.epochs, place, given.raw_dir, given.quick)
+    long(given.epochs, given.begin, place, given.raw_dir, given.quick)
 
 
 def _voting(given: argparse.Namespace, place: Place) -> None:

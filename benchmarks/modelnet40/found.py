@@ -52,7 +52,7 @@ def find(place: Place, quick: bool = False) -> Found:
             runs[task].setdefault(int(epochs), {}).setdefault(model, {})[train] = record
     trials, old = _trials(place, quick)
     long = read_json(place.results / "long.json") or {}
-    if long and not _is_current(long, long_run, long["epochs"], quick):
+    if long and not _is_current(long, long_run, long["epochs"], None, quick):
         outdated.append("long")
         long = {}
     names = ("voting", "robustness", "rotations")

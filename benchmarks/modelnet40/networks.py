@@ -64,7 +64,7 @@ def networks(epochs: int, seed: int, long: int | None = None, quick: bool = Fals
         Network(f"{model} {train}", train, protocol_run("cls", model, train, epochs, seed, quick))
         for model, train in _MEASURED
     ]
-    return found + ([] if long is None else [Network("long", "z", long_run(long, quick))])
+    return found + ([] if long is None else [Network("long", "z", long_run(long, quick=quick))])
 
 
 def measure_each(

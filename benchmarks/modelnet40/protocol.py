@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dgl_orient.go.build import Trained, load_trained
+from dgl_orient.go.released import checkpoint_path
+
 from ..trainings.collected import each
 from ..trainings.files import read_json, write_json
 from ..trainings.training import Place, Run
@@ -44,14 +47,27 @@ def protocol(
     each(runs, record)
 
 
-def long(epochs: int, place: Place, raw_dir: Path, quick: bool) -> None:
-    """Train the oriented DGCNN for long, and write ``long.json``."""
-    run = long_run(epochs, quick)
-    _recorded(run, place.results / "long.json", place, raw_dir, TRAININGS["z"], quick)
+def long(epochs: int, begin: str | None, place: Place, raw_dir: Path, quick: bool) -> None:
+    """Train the oriented DGCNN for long, and write ``long.json``.
+
+    It may begin with the weights of a network that was trained before: given by its checkpoint, or by its
+    name if it comes with the package.
+    """
+    run = long_run(epochs, begin, quick)
+    first = None if begin is None else load_trained(checkpoint_path(begin))
+    _recorded(run, place.results / "long.json", place, raw_dir, TRAININGS["z"], quick, first)
 
 
-def _recorded(run: Run, path: Path, place: Place, raw_dir: Path, tests: Sequence[str], quick: bool) -> None:
+def _recorded(
+    run: Run,
+    path: Path,
+    place: Place,
+    raw_dir: Path,
+    tests: Sequence[str],
+    quick: bool,
+    first: Trained | None = None,
+) -> None:
     before = read_json(path)
-    record = trained(run, place, raw_dir, tests, before, quick)
+    record = trained(run, place, raw_dir, tests, before, quick, first)
     if record != before:
         write_json(path, record)

@@ -121,10 +121,15 @@ def protocol_run(task: str, model: str, train: str, epochs: int, seed: int = 0, 
     return Run(f"{task}_{model}_{train}_{epochs}_{seed}", recipe, command)
 
 
-def long_run(epochs: int, quick: bool = False) -> Run:
-    """The same training of the oriented DGCNN for more epochs than the budget allows."""
-    command = f"python -m benchmarks.modelnet40 long --epochs {epochs}{' --quick' if quick else ''}"
-    return Run(f"long_{epochs}", recipe_of("cls", "oriented-dgcnn", "z", epochs, quick=quick), command)
+def long_run(epochs: int, begin: str | None = None, quick: bool = False) -> Run:
+    """The same training of the oriented DGCNN for more epochs than the budget allows.
+
+    Whatever weights it begins with, the recipe is the same.
+    """
+    command = f"python -m benchmarks.modelnet40 long --epochs {epochs}"
+    command += "" if begin is None else f" --begin {begin}"
+    recipe = recipe_of("cls", "oriented-dgcnn", "z", epochs, quick=quick)
+    return Run(f"long_{epochs}", recipe, command + (" --quick" if quick else ""))
 
 
 def _known(choices: Mapping[str, object], what: str, name: str) -> object:

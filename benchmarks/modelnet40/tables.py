@@ -96,8 +96,10 @@ def long(found: Found) -> list[str]:
         for metric, what in (("accuracy", "instance accuracy"), ("class_accuracy", "class accuracy"))
     ]
     clock, processor = _rounded(record["minutes"]), _rounded(record["cpu_minutes"])
+    began = record.get("began_with")
+    before = f" after {began['num_epochs']} others of the protocols" if began else ""
     sentence = (
-        f"oriented-dgcnn by z training for {record['epochs']} epochs, of which validation chose number "
+        f"oriented-dgcnn by z training for {record['epochs']} epochs{before}. Validation chose number "
         f"{record['best_epoch']}: {clock} minutes by the clock, {processor} of the processor. The command "
         f"goes on where it was stopped."
     )

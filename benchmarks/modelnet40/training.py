@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from dgl_orient.go.build import build, data_set
+from dgl import DGLError
+
+from dgl_orient.go.build import Job, Trained, build, data_set
 from dgl_orient.train.loop import Splits
+from dgl_orient.train.records import differences
 
 from ..trainings.training import Place, Run, fitted, is_of, log_of, record_of
 from .sizes import few
@@ -22,6 +26,7 @@ def trained(
     tests: Sequence[str],
     before: Mapping[str, object] | None = None,
     quick: bool = False,
+    first: Trained | None = None,
 ) -> dict[str, object]:
     """The record of a training: the one from before if it is of the same recipe, otherwise train.
 
@@ -41,12 +46,14 @@ def trained(
         A record from before.
     quick : bool
         Whether to take only a few shapes of each split.
+    first : Trained, optional
+        A network of the same architecture, with whose weights to begin.
     """
     if is_of(before, run):
         print(f"{run.name} is done: {_told(before)}", flush=True)
         return dict(before)
     recipe = located(run.recipe, raw_dir)
-    job = build(recipe)
+    job = build(recipe) if first is None else _begun_with(first, build(recipe), run)
     scored = {name: data_set(with_protocol(recipe, name), "test") for name in tests}
     splits = Splits(job.splits.train, job.splits.val, scored)
     if quick:
@@ -56,8 +63,23 @@ def trained(
     folder = place.of(run)
     results = fitted(run, folder, job, splits)
     record = _record(run, folder, results, job.task.main_metric)
+    if first is not None:
+        record["began_with"] = _told_of(first)
     print(f"{run.name}: {_told(record)}", flush=True)
     return record
+
+
+def _begun_with(first: Trained, job: Job, run: Run) -> Job:
+    """The job with networks that have these weights before their training."""
+    if differences({"model": first.recipe["model"]}, {"model": run.recipe["model"]}):
+        raise DGLError(f"The network in {first.path} is of another architecture than {run.name}.")
+    return replace(job, make_model=lambda: copy.deepcopy(first.model))
+
+
+def _told_of(first: Trained) -> dict[str, object]:
+    """For how long the first network was trained, and by what."""
+    general = first.recipe["general_pipeline"]
+    return {name: general[name] for name in ("num_epochs", "protocol", "seed")}
 
 
 def located(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:

@@ -126,6 +126,23 @@ def test_long_training_goes_on_and_is_that_of_the_protocol(trained, raw_dir, mon
     assert one["tests"] == other["tests"] and one["val_curve"] == other["val_curve"]
 
 
+def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path):
+    first = trained / "quick" / "cls_oriented-dgcnn_z_2_0" / "run_0.pth"
+    _call(tmp_path, raw_dir, f"long --epochs 1 --begin {first}")
+    record = _record(tmp_path, "long")
+    assert record["began_with"] == {"num_epochs": 2, "protocol": "z/z", "seed": 0}
+    _call(tmp_path / "new", raw_dir, "long --epochs 1")
+    begun, new = (training.log_of(each / "quick" / "long_1")[0] for each in (tmp_path, tmp_path / "new"))
+    assert begun["loss"] < 0.8 * new["loss"]
+
+
+def test_long_training_begins_with_its_own_architecture_only(trained, raw_dir, tmp_path, capsys):
+    first = trained / "quick" / "cls_dgcnn_z_2_0" / "run_0.pth"
+    given = ["long", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
+    assert command_line.main([*given, "--begin", str(first)]) == 2
+    assert "of another architecture than long_1" in capsys.readouterr().err
+
+
 def test_normals_have_both_errors(tmp_path, raw_dir):
     _call(tmp_path, raw_dir, "protocol --task normals --models dgcnn --train so3 --epochs 1")
     record = _record(tmp_path, "runs/normals_dgcnn_so3_1_0")
