@@ -8,6 +8,7 @@ import torch
 from dgl import DGLError, DGLGraph
 from dgl.ops import segment_reduce
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from .._checks import check_k
 from ..graph import knn_graph
@@ -128,6 +129,20 @@ class PointwiseMLP(nn.Sequential):
             ]
         super().__init__(*layers)
         self.out_feats = sizes[-1]
+
+    def of_points_in_clouds(self, feat: Tensor, of_cloud: Tensor, sizes: Tensor) -> Tensor:
+        """What it makes of points' features ``(N, C)`` with those of their clouds ``(B, D)`` beside them.
+
+        The first map's part for a cloud is the same for all of its points, and is computed once.
+        """
+        if len(self) == 0:
+            return torch.cat([feat, of_cloud.repeat_interleave(sizes, 0)], 1)
+        first, *others = self
+        own, common = first.weight.split([feat.shape[1], of_cloud.shape[1]], 1)
+        feat = linear(feat, own) + linear(of_cloud, common).repeat_interleave(sizes, 0)
+        for layer in others:
+            feat = layer(feat)
+        return feat
 
 
 class CloudClassifier(nn.Module):

@@ -73,8 +73,7 @@ class _Segmentation(nn.Module, ABC):
         pos, sizes = clouds_of(graph, self)
         feat, orient = self._features(pos, sizes)
         of_cloud = [pool(sizes, self.embed(feat)), *self._one_hot(category, sizes, feat)]
-        of_cloud = torch.cat(of_cloud, 1).repeat_interleave(sizes, 0)  # (N, ...)
-        feat = self.head(torch.cat([feat, of_cloud], 1))
+        feat = self.head.of_points_in_clouds(feat, torch.cat(of_cloud, 1), sizes)
         return self.labels(feat) if self.vectors is None else self.vectors(feat, orient)
 
     def _one_hot(self, category: Tensor | None, sizes: Tensor, like: Tensor) -> list[Tensor]:
