@@ -149,7 +149,8 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
 
 
 def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
-    """:func:`farthest_points` of a single cloud, which needs no padding."""
+    """:func:`farthest_points` of a single cloud, without padding: what data loading does for each."""
+    # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
     pos = centred(pos, torch.tensor([len(pos)]))
     largest = pos.abs().amax()
     pos = pos / torch.where(largest > 0, largest, 1)
@@ -157,7 +158,7 @@ def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
     start = norm(pos).argmax()
     order[start], order[0] = 0, start
     chosen = order[farthest_point_sampler(pos[order].unsqueeze(0), count, start_idx=0)[0]]
-    return chosen if len(chosen.unique()) == count else _distinct(chosen, torch.arange(len(pos)).to(chosen))
+    return chosen if len(chosen.unique()) == count else _distinct(chosen, order.sort()[0])
 
 
 def _distinct(sample: Tensor, members: Tensor) -> Tensor:

@@ -42,9 +42,9 @@ def test_no_point_is_sampled_twice_even_among_duplicates():
 
 def test_a_single_cloud_is_sampled_as_among_others():
     for pos in (ball(50), torch.cat([ball(20), ball(20)]), torch.zeros(6, 3)):
-        alone = farthest_points(pos, torch.tensor([len(pos) - 5]), torch.tensor([len(pos)]))
+        alone = farthest_points(pos, torch.tensor([len(pos) - 1]), torch.tensor([len(pos)]))
         sizes = torch.tensor([len(pos), 9])
-        among = farthest_points(torch.cat([pos, ball(9).to(pos)]), torch.tensor([len(pos) - 5, 0]), sizes)
+        among = farthest_points(torch.cat([pos, ball(9).to(pos)]), torch.tensor([len(pos) - 1, 0]), sizes)
         assert torch.equal(alone, among)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dgl_orient.go.build import Trained, load_trained
-from dgl_orient.go.released import checkpoint_path
 
 from ..trainings.collected import each
 from ..trainings.files import read_json, write_json
@@ -54,7 +53,7 @@ def long(epochs: int, begin: str | None, place: Place, raw_dir: Path, quick: boo
     name if it comes with the package.
     """
     run = long_run(epochs, begin, quick)
-    first = None if begin is None else load_trained(checkpoint_path(begin))
+    first = None if begin is None else load_trained(begin)
     _recorded(run, place.results / "long.json", place, raw_dir, TRAININGS["z"], quick, first)
 
 

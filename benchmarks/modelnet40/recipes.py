@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dgl import DGLError
 
 from dgl_orient.go.recipe import check
+from dgl_orient.go.released import released
 
 from ..trainings.training import Run
 from .sizes import shrunk
@@ -25,13 +26,13 @@ TRAININGS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
 EPOCHS = {"cls": 30, "normals": 8}
 
 #: The folder of the download is told by the command; the recipe keeps the name that shipped recipes have.
-#: Classes are told from few points, which are others in every epoch; normals need a surface of many.
 _DATA = {"name": "modelnet40", "raw_dir": "data"}
+#: Classes are told from few points, which are others in every epoch; normals need a surface of many.
 _POINTS = {"cls": {"train": 1024, "val": 256, "test": 256}, "normals": 1024}
 _WARMUP = 1
 _K = 8
 
-#: How all networks of a task are trained.
+#: How all networks are trained, and those of a task.
 _GENERAL = {
     "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
     "lr_scheduler": {"name": "cosine", "warmup_epochs": _WARMUP},
@@ -134,7 +135,8 @@ def long_run(epochs: int, begin: str | None = None, quick: bool = False) -> Run:
     Whatever weights it begins with, the recipe is the same.
     """
     command = f"python -m benchmarks.modelnet40 long --epochs {epochs}"
-    command += "" if begin is None else f" --begin {begin}"
+    # The place of a file is this machine's own.
+    command += "" if begin is None else f" --begin {begin if begin in released() else 'CPT'}"
     recipe = recipe_of("cls", "oriented-dgcnn", "z", epochs, quick=quick)
     return Run(f"long_{epochs}", recipe, command + (" --quick" if quick else ""))
 

@@ -22,6 +22,9 @@ from dgl_orient.go.released import DEFAULT, FOLDER
 from dgl_orient.train import atomic, checkpoint
 from dgl_orient.train.settings import Settings
 
+from ..trainings.files import read_json
+from .training import BEGAN_WITH
+
 __all__ = ["MOST_BYTES", "ship"]
 
 #: A release file has fewer.
@@ -39,8 +42,8 @@ _DATA = {
 def ship(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> Path:
     """Write the release file of a network that was trained on ModelNet40.
 
-    It holds the weights as they are, the recipe without this machine's folders, the classes, and the scores
-    of the test split.
+    It holds the weights as they are, the recipe without this machine's folders, the classes, the scores of
+    the test split and, if the training began with weights of another one, which they were.
 
     Parameters
     ----------
@@ -66,6 +69,8 @@ def ship(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> 
     _check(path, state["recipe"], state["weights"])
     release = {"name": name, "num_points": load_trained(path).num_points}
     release |= {"scores": _scores(path, state), "data": _DATA}
+    began = read_json(path.with_name(BEGAN_WITH))
+    release |= {} if began is None else {"began_with": began}
     content = {
         "recipe": _without_folders(state["recipe"]),
         "facts": state["facts"],

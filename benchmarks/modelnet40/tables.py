@@ -97,12 +97,16 @@ def long(found: Found) -> list[str]:
     ]
     clock, processor = _rounded(record["minutes"]), _rounded(record["cpu_minutes"])
     began = record.get("began_with")
-    before = f" after {began['num_epochs']} others of the protocols" if began else ""
     sentence = (
-        f"oriented-dgcnn by z training for {record['epochs']} epochs{before}. Validation chose number "
+        f"oriented-dgcnn by z training for {record['epochs']} epochs. Validation chose number "
         f"{record['best_epoch']}: {clock} minutes by the clock, {processor} of the processor. The command "
         f"goes on where it was stopped."
     )
+    if began:
+        sentence += (
+            f" It began with the weights of the best epoch of a training by {began['protocol']} for "
+            f"{began['num_epochs']} epochs, whose time is not counted here."
+        )
     head = ["percent", *_HEAD[:2], "validation, z/z"]
     return ["## A long training", sentence, table(head, rows), f"    {record['command']}"]
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dgl import DGLError
+from torch import nn
 
 from dgl_orient.go.build import Job, Trained, build, data_set
+from dgl_orient.train import checkpoint
 from dgl_orient.train.loop import Splits
 from dgl_orient.train.records import differences
 
+from ..trainings.files import read_json, write_json
 from ..trainings.training import Place, Run, fitted, is_of, log_of, record_of
 from .sizes import few
 
-__all__ = ["located", "trained", "with_protocol"]
+__all__ = ["BEGAN_WITH", "located", "trained", "with_protocol"]
+
+#: Beside a checkpoint: with which weights its training began, if with any.
+BEGAN_WITH = "began_with.json"
 
 
 def trained(
@@ -47,9 +54,11 @@ def trained(
     quick : bool
         Whether to take only a few shapes of each split.
     first : Trained, optional
-        A network of the same architecture, with whose weights to begin.
+        A network of the same architecture, with whose weights to begin. What they are is kept with the
+        training, which goes on only from the same ones.
     """
-    if is_of(before, run):
+    told = _told_of(first)
+    if is_of(before, run) and before.get("began_with") == told:
         print(f"{run.name} is done: {_told(before)}", flush=True)
         return dict(before)
     recipe = located(run.recipe, raw_dir)
@@ -61,25 +70,50 @@ def trained(
             few(splits.train), few(splits.val), {name: few(each) for name, each in scored.items()}
         )
     folder = place.of(run)
+    _keep_beginning(folder, told)
     results = fitted(run, folder, job, splits)
     record = _record(run, folder, results, job.task.main_metric)
-    if first is not None:
-        record["began_with"] = _told_of(first)
+    if told is not None:
+        record["began_with"] = told
     print(f"{run.name}: {_told(record)}", flush=True)
     return record
 
 
 def _begun_with(first: Trained, job: Job, run: Run) -> Job:
     """The job with networks that have these weights before their training."""
-    if differences({"model": first.recipe["model"]}, {"model": run.recipe["model"]}):
+
+    def make() -> nn.Module:
+        model = job.make_model()
+        checkpoint.load_weights(model, first.model.state_dict(), first.path)
+        return model
+
+    sections = ("pipeline_name", "model")
+    if differences(*({name: each[name] for name in sections} for each in (first.recipe, run.recipe))):
         raise DGLError(f"The network in {first.path} is of another architecture than {run.name}.")
-    return replace(job, make_model=lambda: copy.deepcopy(first.model))
+    make()  # raises if the weights do not fit
+    return replace(job, make_model=make)
 
 
-def _told_of(first: Trained) -> dict[str, object]:
-    """For how long the first network was trained, and by what."""
+def _told_of(first: Trained | None) -> dict[str, object] | None:
+    """Which network it is: by its weights, and by how it was trained."""
+    if first is None:
+        return None
+    digest = hashlib.sha256()
+    for values in first.model.state_dict().values():
+        digest.update(values.numpy().tobytes())
     general = first.recipe["general_pipeline"]
-    return {name: general[name] for name in ("num_epochs", "protocol", "seed")}
+    return {"sha256": digest.hexdigest()} | {
+        name: general[name] for name in ("num_epochs", "protocol", "seed")
+    }
+
+
+def _keep_beginning(folder: Path, told: Mapping[str, object] | None) -> None:
+    """Keep with a training what it begins with; raise if it has begun with something else."""
+    path = folder / BEGAN_WITH
+    if log_of(folder) and read_json(path) != told:
+        raise DGLError(f"The training in {folder} began with other weights; give another --folder.")
+    if told is not None:
+        write_json(path, told)
 
 
 def located(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:

@@ -91,9 +91,8 @@ class Resample(BaseTransform):
         if self.method == "farthest":
             orders = self._farthest(graph.ndata["pos"], numbers)
         elif self.method == "even":
-            drawn = [_shuffled(n, 2 * self.num_points) for n in numbers]
-            pos = graph.ndata["pos"][_rows(graph, drawn)]
-            orders = self._farthest(pos, [2 * self.num_points] * len(drawn))
+            drawn = [torch.randperm(n)[: 2 * self.num_points] for n in numbers]
+            orders = self._farthest(graph.ndata["pos"][_rows(graph, drawn)], list(map(len, drawn)))
             orders = [order[rows] for order, rows in zip(drawn, orders)]
         elif self.replace:
             orders = [torch.randint(n, (self.num_points,)) for n in numbers]
@@ -159,7 +158,7 @@ def _rows(graph: DGLGraph, orders: Sequence[Tensor]) -> Tensor:
 
 def _shuffled(size: int, number: int) -> Tensor:
     """So many of a cloud's points in an order that is drawn, each before any comes again."""
-    return _repeated(torch.cat([torch.randperm(size) for _ in range(-(-number // size))]), number)
+    return torch.cat([torch.randperm(size) for _ in range(-(-number // size))])[:number]
 
 
 def _repeated(order: Tensor, number: int) -> Tensor:

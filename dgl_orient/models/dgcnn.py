@@ -93,6 +93,7 @@ class OrientedDGCNN(nn.Module):
         h^{\ell+1}_i &= \max_{j \in N(h^\ell_i)} \sigma(M_\ell(h^\ell_j - h^\ell_i, h^\ell_i))
 
     with orientations :math:`O_{if}` of several scales, and coordinates :math:`x^g` seen from the cloud's own.
+    With ``oriented_layers`` further layers see :math:`[O_{if}^\top (x_j - x_i)]_f` too.
 
     Parameters
     ----------
@@ -111,7 +112,8 @@ class OrientedDGCNN(nn.Module):
         Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
         ``dropout`` and others.
     oriented_layers : int
-        How many EdgeConv layers, the first ones, see neighbours in orientations; the paper's is 1.
+        How many EdgeConv layers, the first ones, see neighbours in orientations: the paper's is 1, and more
+        than there are means all.
 
     Examples
     --------
@@ -143,14 +145,8 @@ class OrientedDGCNN(nn.Module):
         super().__init__()
         check_positive(orientation_k=orientation_k)
         self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
-        self.backbone = EdgeConvs(
-            self.orienting.num_feats,
-            widths,
-            k,
-            self.orienting.num_orientations,
-            dynamic,
-            oriented_layers,
-        )
+        total = self.orienting.num_orientations
+        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic, oriented_layers)
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod

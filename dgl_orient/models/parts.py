@@ -50,8 +50,7 @@ def pool(sizes: Tensor, feat: Tensor) -> Tensor:
 
 class EdgeConvs(nn.Module):
     """DGCNN's stack of EdgeConv layers, Eqs. 13 to 15: the first on the coordinates' graph, with
-    orientations where there are any, each further one on the graph of the features before it, with
-    orientations if it is among those that are to have them.
+    orientations where there are any, each further one on the graph of the features before it.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ class EdgeConvs(nn.Module):
     dynamic : bool
         Whether neighbours are looked for among the features anew; otherwise they stay those in space.
     oriented_layers : int
-        How many layers, the first ones, see neighbours in orientations.
+        How many layers, the first ones, see neighbours in orientations; more than there are means all.
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
 import importlib
 import json
@@ -16,6 +17,7 @@ from benchmarks.modelnet40.base import base_recipe, changed
 from benchmarks.modelnet40.trials import TRIALS, trial_run
 from benchmarks.trainings import training
 from benchmarks.trainings.files import read_json
+from dgl_orient.go.build import load_trained
 from dgl_orient.go.recipe import check
 from dgl_orient.train import loop
 from dgl_orient.train.records import Records
@@ -126,14 +128,36 @@ def test_long_training_goes_on_and_is_that_of_the_protocol(trained, raw_dir, mon
     assert one["tests"] == other["tests"] and one["val_curve"] == other["val_curve"]
 
 
-def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path):
+def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path, monkeypatch, capsys):
     first = trained / "quick" / "cls_oriented-dgcnn_z_2_0" / "run_0.pth"
-    _call(tmp_path, raw_dir, f"long --epochs 1 --begin {first}")
+    given = ["long", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
+    weights = []
+
+    def watched(task, model, *arguments):
+        weights.append(copy.deepcopy(model.state_dict()))
+        return train_epoch(task, model, *arguments)
+
+    train_epoch = loop.train_epoch
+    monkeypatch.setattr(loop, "train_epoch", watched)
+    assert command_line.main([*given, "--begin", str(first)]) == 0
+    expected = load_trained(first).model.state_dict()
+    assert all(torch.equal(weights[0][name], values) for name, values in expected.items())
     record = _record(tmp_path, "long")
-    assert record["began_with"] == {"num_epochs": 2, "protocol": "z/z", "seed": 0}
-    _call(tmp_path / "new", raw_dir, "long --epochs 1")
-    begun, new = (training.log_of(each / "quick" / "long_1")[0] for each in (tmp_path, tmp_path / "new"))
-    assert begun["loss"] < 0.8 * new["loss"]
+    assert record["command"].endswith("long --epochs 1 --begin CPT --quick")
+    assert str(tmp_path) not in json.dumps(record)
+    assert {name: record["began_with"][name] for name in ("num_epochs", "protocol", "seed")} == {
+        "num_epochs": 2,
+        "protocol": "z/z",
+        "seed": 0,
+    }
+    assert command_line.main(["summary", "--quick", "--folder", str(tmp_path)]) == 0
+    page = (tmp_path / "quick" / "results" / "README.md").read_text()
+    assert "It began with the weights of the best epoch of a training by z/z for 2 epochs" in page
+    # What it began with is part of what it is.
+    assert command_line.main(given) == 2
+    assert "began with other weights" in capsys.readouterr().err
+    assert command_line.main([*given, "--begin", str(first)]) == 0
+    assert len(weights) == 1, "trained again"
 
 
 def test_long_training_begins_with_its_own_architecture_only(trained, raw_dir, tmp_path, capsys):

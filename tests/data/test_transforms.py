@@ -216,7 +216,7 @@ def test_farthest_points_spread_out():
     assert torch.allclose(spread, torch.linspace(0, 1, 5), atol=0.03)
 
 
-@pytest.mark.parametrize("sizes", [(60,), SIZES], ids=str)
+@pytest.mark.parametrize("sizes", [(60,), (31, 14, 20)], ids=str)
 def test_even_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
     graph = clouds(sizes)
     torch.manual_seed(3)

@@ -209,6 +209,19 @@ def test_the_category_of_a_cloud_is_seen(make):
         make(4)(cloud, torch.tensor([0, 1]))
 
 
+def test_as_many_layers_see_orientations_as_are_asked_for():
+    for make in (OrientedDGCNN.light, OrientedDGCNNSeg.light):
+        for number, seen in {1: [4, 0, 0], 2: [4, 4, 0], 9: [4, 4, 4]}.items():
+            model = make(5, widths=(8, 8, 8), num_orientations=2, sizes=(), oriented_layers=number)
+            assert [conv.num_orientations for conv in model.backbone.convs] == seen
+
+
+def test_the_scales_of_rscnn_are_its_levels_or_others():
+    for sizes, scales in {None: 4, (): 2, (16,): 3}.items():
+        model = OrientedRSCNN.light(5, num_orientations=2, sizes=sizes)
+        assert model.orienting.num_orientations == 2 * scales
+
+
 BAD_HEADS = {
     "head_feats": ["[0]", "(16, -3)", "(8.5,)", "64", "'ab'"],
     "dropout": ["7", "-0.1", "1", "True", "'much'", "float('nan')"],
