@@ -77,7 +77,7 @@ TRIALS: dict[str, Trial] = {
     "dropout-0.5": _model("The dropout of the published DGCNN.", dropout=0.5),
     "smoothing-0": _general("Whether smooth labels help in few epochs.", label_smoothing=0.0),
     "jitter": _general("Noise against overfitting.", augment={"jitter": 0.01}),
-    "scale": _general("Other sizes against overfitting.", augment={"scale": [0.8, 1.25]}),
+    "stretch": _general("Other proportions against overfitting.", augment={"stretch": [0.8, 1.25]}),
     "sample": Trial(
         "Other points of the same shape in every epoch.",
         {

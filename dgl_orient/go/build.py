@@ -260,6 +260,7 @@ def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
     if augment is None:
         return []
     steps = [] if augment.scale is None else [("Scale", tuple(augment.scale))]
+    steps += [] if augment.stretch is None else [("Scale", (*augment.stretch, True))]
     steps += [("Shift", (augment.shift,))] if augment.shift else []
     steps += [("DropPoints", (augment.drop,))] if augment.drop else []
     # Noise is cut off where one coordinate in two million would be beyond.

@@ -145,12 +145,14 @@ class Augment(_Checked):
     drop: float = 0.0  #: the largest share of points that is left out
     sample: int | None = None  #: how many points, drawn anew each time, a cloud is given as
     even: bool = False  #: whether these are, of twice as many that were drawn, those farthest apart
+    stretch: tuple[float, float] | None = None  #: as scale, but a factor for each axis
 
     _where = "augment."
 
     def __post_init__(self) -> None:
-        if isinstance(self.scale, list):
-            object.__setattr__(self, "scale", tuple(self.scale))
+        for name in ("scale", "stretch"):
+            if isinstance(getattr(self, name), list):
+                object.__setattr__(self, name, tuple(getattr(self, name)))
         super().__post_init__()
 
     def _problems(self) -> list[str]:
@@ -162,15 +164,14 @@ class Augment(_Checked):
         problems += self._flag("even")
         if self.even is True and self.sample is None:
             problems.append("Expected augment.sample, a number of points, with augment.even.")
-        scale = self.scale
-        if scale is not None and not (
-            isinstance(scale, tuple)
-            and len(scale) == 2
-            and all(map(_is_number, scale))
-            and 0 < scale[0] <= scale[1]
-        ):
-            problems.append(f"Expected augment.scale to be two numbers 0 < low <= high, got {scale!r}.")
-        return problems
+        return problems + self._factors("scale") + self._factors("stretch")
+
+    def _factors(self, name: str) -> list[str]:
+        value = getattr(self, name)
+        pair = isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+        if value is None or (pair and 0 < value[0] <= value[1]):
+            return []
+        return [f"Expected augment.{name} to be two numbers 0 < low <= high, got {value!r}."]
 
     def as_dict(self) -> dict[str, object]:
         return _plain(self, [each.name for each in fields(self)])
@@ -219,9 +220,10 @@ class Settings(_Checked):
     bf16 : bool
         Compute in bfloat16 what tolerates it; geometry and sums stay as they are.
     augment : Augment, optional
-        Random changes of training clouds: ``scale`` [low, high], ``shift``, ``jitter``, ``drop``, and
-        ``sample``, a number of points that are drawn among the cloud's each time, at random or, if ``even``,
-        as those farthest apart of twice as many.
+        Random changes of training clouds: ``scale`` [low, high], ``stretch`` [low, high] with a factor for
+        each axis of the upright cloud, ``shift``, ``jitter``, ``drop``, and ``sample``, a number of points
+        that are drawn among the cloud's each time, at random or, if ``even``, as those farthest apart of
+        twice as many.
     save_path : str
         The folder of checkpoints, logs and results.
 

@@ -53,12 +53,20 @@ def test_the_training_seed_leaves_the_particles_alone():
 
 
 def test_augmentation_is_for_training_only():
-    augment = {"scale": [0.5, 2.0], "shift": 0.1, "jitter": 0.01, "drop": 0.3, "sample": 20}
+    augment = {
+        "scale": [0.5, 2.0],
+        "stretch": [0.8, 1.2],
+        "shift": 0.1,
+        "jitter": 0.01,
+        "drop": 0.3,
+        "sample": 20,
+    }
     recipe = tiny.recipe("pointcls", augment=augment)
     assert transform_steps(recipe, "train") == [
         ("Resample", (20,)),
         ("UnitSphere", ()),
         ("Scale", (0.5, 2.0)),
+        ("Scale", (0.8, 1.2, True)),
         ("Shift", (0.1,)),
         ("DropPoints", (0.3,)),
         ("Jitter", (0.01, 0.05)),

@@ -25,6 +25,7 @@ def test_defaults():
         {"optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.8}, "lr_scheduler": {"name": "none"}},
         {"lr_scheduler": {"name": "plateau", "factor": 0.2, "patience": 3}, "early_stop": {"patience": 5}},
         {"augment": {"scale": [0.8, 1.25], "jitter": 0.01}, "protocol": None, "grad_clip": 1},
+        {"augment": {"stretch": [0.8, 1.25]}},
     ],
 )
 def test_round_trip_through_json(values):
@@ -80,6 +81,8 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"early_stop": 5}, "early_stop to be a mapping with keys patience"),
         ({"augment": {"scale": [2, 1]}}, "augment.scale"),
         ({"augment": {"scale": 2}}, "augment.scale"),
+        ({"augment": {"stretch": [0, 1]}}, "augment.stretch"),
+        ({"augment": {"stretch": [1, 2, 3]}}, "augment.stretch"),
         ({"augment": {"drop": 1}}, "augment.drop"),
         ({"augment": {"sample": 0}}, "augment.sample"),
         ({"augment": {"sample": 2.5}}, "augment.sample"),
