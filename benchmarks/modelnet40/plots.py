@@ -43,7 +43,7 @@ def _accuracy(figure: Figure, found: Found) -> None:
         ):
             places = np.arange(3) + (2 * number + side - len(models) + 0.5) * width
             bars = axes.bar(places, values, width, color=_COLOURS[model], alpha=strength, label=label)
-            axes.bar_label(bars, [f"{value:.0f}" if value else "" for value in values], fontsize=7)
+            axes.bar_label(bars, [f"{value:.1f}" if value else "" for value in values], fontsize=7)
     axes.set_xticks(range(3), PROTOCOLS)
     axes.set(ylabel="test accuracy, percent", ylim=(0, 119), title=f"ModelNet40, {epochs} epochs")
     axes.legend(ncols=len(models), fontsize="small", loc="upper center")
