@@ -51,32 +51,28 @@ TRIALS: dict[str, Trial] = {
     "base": Trial("The shipped recipe.", {}, on=None),
     "seed-1": _general("How much a figure depends on chance.", seed=1),
     "points-512": Trial("More points show finer parts.", {"data": {"num_points": 512}}),
-    "points-1024": Trial("As many points as the paper has.", {"data": {"num_points": 1024}}),
     "k-8": _model("Fewer neighbours cost less.", k=8, orientation_k=8),
     "k-24": _model("More neighbours see more of the surface.", k=24, orientation_k=24),
-    "orientations-1": _model("One orientation of each scale may do.", num_orientations=1),
     "orientations-4": _model("As many orientations as the paper has.", num_orientations=4),
     "every": _model("Without places along the cloud's vectors, features as they are.", initial="every"),
     "every-orientations-4": Trial(
         "The same with as many orientations as the paper has.", {"model": {"num_orientations": 4}}, on="every"
     ),
-    "sizes-64": _model("A scale between the points and the cloud.", sizes=[64]),
-    "widths-3": _model("A third layer.", widths=[64, 64, 128]),
-    "embed-512": _model("A larger embedding.", embed_feats=512),
     "large": _model("A third layer and a larger embedding.", widths=[64, 64, 128], embed_feats=512),
     "large-8": Trial(
         "The time that fewer neighbours save, spent on size.",
         {"model": {"k": 8, "orientation_k": 8}},
         on="large",
     ),
-    "widths-4": _model("The layers of the published DGCNN.", widths=[64, 64, 128, 256]),
     "dynamic": _model("Neighbours among features, as DGCNN has them.", dynamic=True),
     "lr-0.001": _rate("A slower rate is safer.", 0.001),
     "lr-0.005": _rate("A faster rate goes farther in few epochs.", 0.005),
+    "constant": _general("Whether the rate has to fall.", lr_scheduler={"name": "none"}),
+    "steps": _general(
+        "A rate that falls in steps.", lr_scheduler={"name": "step", "step_size": 1, "gamma": 0.5}
+    ),
     "batch-16": _general("Twice as many steps in an epoch.", train_batch_size=16),
     "dropout-0.5": _model("The dropout of the published DGCNN.", dropout=0.5),
-    "smoothing-0": _general("Whether smooth labels help in few epochs.", label_smoothing=0.0),
-    "jitter": _general("Noise against overfitting.", augment={"jitter": 0.01}),
     "stretch": _general("Other proportions against overfitting.", augment={"stretch": [0.8, 1.25]}),
     "sample": Trial(
         "Other points of the same shape in every epoch.",
@@ -123,9 +119,6 @@ TRIALS: dict[str, Trial] = {
     "attention": _model("Neighbours weigh by attention.", name="oriented-dgcnn-attention"),
     "refined": _model("Orientations are refined between layers.", name="oriented-dgcnn-refined"),
     "rscnn": Trial("The oriented RS-CNN of the protocols.", {}, on=None, network="oriented-rscnn"),
-    "rscnn-narrow": Trial(
-        "The widths of its light form.", {"model": {"widths": [16, 32, 64, 128]}}, on="rscnn"
-    ),
     "rscnn-small": Trial(
         "Fewer points at each level cost less.", {"model": {"levels": [64, 16]}}, on="rscnn"
     ),
