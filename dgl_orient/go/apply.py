@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,8 @@ def apply(
       ``probability``) or normals. Meshes are sampled first.
     - ``nbody``: files hold ``pos``, ``vel`` and ``charge``; ``predicted_pos`` is written beside them.
 
+    It warns of files with fewer points than clouds had in training: they are answered all the same.
+
     Parameters
     ----------
     checkpoint : str or Path
@@ -94,9 +97,10 @@ def apply(
     paths = outputs.destinations(sources, folder, ending)
     clouds = CloudFiles(sources, _pieces(trained, sizes, seed), read, trained.prepare)
     answers = predict(trained.model, trained.task, clouds, batch_size, device=device, progress=progress)
-    predictions, written = [], []
+    predictions, written, seen = [], [], []
     for number, answer in _of_files(clouds.pieces, answers):
         cloud = read(sources[number])
+        seen.append(_points_seen(trained, cloud))
         about, of_points = outputs.MAKERS[trained.pipeline](trained, answer, cloud.label)
         entry = {"file": str(sources[number].path)}
         if of_points:
@@ -105,6 +109,7 @@ def apply(
             entry["output"] = str(paths[number])
         predictions.append(entry | about)
     written += outputs.write_lists(folder, trained, predictions, skipped)
+    _warn_of_few_points(trained, sources, seen)
     return Applied(predictions, skipped, written)
 
 
@@ -160,6 +165,23 @@ def _pieces(trained: Trained, sizes: Sequence[int], seed: int) -> list[Piece]:
     """The clouds that the network sees: the files' own, or parts of those that are too large."""
     most = trained.num_points if trained.pipeline in ("partseg", "normals") else None
     return [Piece(number, *part) for number, size in enumerate(sizes) for part in dealt(size, most, seed)]
+
+
+def _points_seen(trained: Trained, cloud: Cloud) -> int:
+    """How many points of a file the network sees; those that fill up a small cloud are counted once."""
+    pos = cloud.points["pos"]
+    return len(np.unique(pos, axis=0)) if trained.pipeline == "pointcls" else len(pos)
+
+
+def _warn_of_few_points(trained: Trained, sources: Sequence[Source], seen: Sequence[int]) -> None:
+    fewest = min(range(len(seen)), key=seen.__getitem__)
+    if trained.num_points is not None and seen[fewest] < trained.num_points:
+        number = sum(points < trained.num_points for points in seen)
+        warnings.warn(
+            f"The network was trained with clouds of {trained.num_points:,} points, but {number} of {len(seen)} "
+            f"files have fewer, {sources[fewest].path} only {seen[fewest]:,}; expect worse answers.",
+            stacklevel=3,
+        )
 
 
 def _of_files(pieces: Sequence[Piece], answers: Iterable[Tensor]) -> Iterator[tuple[int, Tensor]]:

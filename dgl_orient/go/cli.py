@@ -5,6 +5,7 @@ Nothing here imports torch until a verb has work to do. Annotations are evaluate
 
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -241,7 +242,9 @@ def run(arguments: list[str] | None = None) -> int:
         The exit code: 0, 2 for what a user can mend, 130 after Ctrl-C. Anything else is raised.
     """
     try:
-        return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         _complain("Stopped.")
         return 130
@@ -263,6 +266,11 @@ def run(arguments: list[str] | None = None) -> int:
 def _complain(text: str) -> None:
     if is_main_process():
         typer.echo(text, err=True)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Tell it without the line of code that Python would show."""
+    _complain(f"Warning: {message}")
 
 
 def _sentence(error: Exception) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -110,6 +111,21 @@ def test_particles_without_velocity_or_charge_are_an_error(tmp_path, given):
     write_cloud(tmp_path / "half.npz", ball(4), **given)
     with pytest.raises(DGLError, match=r"(vel|charge).*half\.npz"):
         _apply("nbody", tmp_path / "half.npz", tmp_path / "out")
+
+
+@pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals"])
+def test_files_with_fewer_points_than_in_training_are_told(tmp_path, pipeline):
+    files = _files(tmp_path / "in", 2)  # as many as in training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        _apply(pipeline, files, tmp_path / "enough")
+    small = tmp_path / "in" / "mug" / "small.ply"
+    small.parent.mkdir(exist_ok=True)
+    write_cloud(small, ball(11))
+    with pytest.warns(
+        UserWarning, match=r"clouds of 40 points, but 1 of 3 files have fewer, .*small.ply only 11"
+    ):
+        assert len(_apply(pipeline, files, tmp_path / "few").predictions) == 3
 
 
 def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):

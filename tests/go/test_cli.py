@@ -238,6 +238,14 @@ def test_apply_directly_and_by_recipe(training, in_folder, capfd):
     assert json.loads((in_folder / "second" / "predictions.json").read_text()) == first
 
 
+def test_warnings_are_sentences(training, in_folder, capfd):
+    write_cloud(in_folder / "small.ply", np.random.default_rng(0).random((9, 3)))
+    given = ["apply", "--cpt", training / "results" / "run_0.pth", "small.ply", "--quiet"]
+    code, out, err = answer(capfd, *given)
+    assert (code, out) == (0, "") and err.startswith("Warning: ") and err.endswith("expect worse answers.\n")
+    assert "small.ply only 9" in err and err.count("\n") == 1
+
+
 def test_apply_to_the_data_set_of_the_training(training, in_folder, capfd):
     checkpoint = training / "results" / "run_0.pth"
     words = ["configure-apply", "pointcls", "--data", "shapes", "--cpt", checkpoint, "--cfg", "apply.yaml"]
