@@ -151,7 +151,8 @@ def _times(models: Mapping[str, Mapping[str, Record]]) -> list[str]:
     head = ["network", *(f"{what}, {train}" for train in TRAININGS for what in columns)]
     record = next(iter(next(iter(models.values())).values()))
     sentence = (
-        "Minutes of training and validation by the clock, and the processor's, for each kind of training."
+        "Minutes of training and validation by the clock, and the processor's, for each kind of training; "
+        "the budget is 60 minutes on two cores, 120 of the processor."
     )
     return [f"{sentence} {_on(record['machine'])}", table(head, rows)]
 

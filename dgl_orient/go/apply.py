@@ -178,8 +178,9 @@ def _warn_of_few_points(trained: Trained, sources: Sequence[Source], seen: Seque
     if trained.num_points is not None and seen[fewest] < trained.num_points:
         number = sum(points < trained.num_points for points in seen)
         warnings.warn(
-            f"The network was trained with clouds of {trained.num_points:,} points, but {number} of {len(seen)} "
-            f"files have fewer, {sources[fewest].path} only {seen[fewest]:,}; expect worse answers.",
+            f"The network was trained with clouds of {trained.num_points:,} points, but {number} of "
+            f"{len(seen)} files have fewer, {sources[fewest].path} only {seen[fewest]:,}; expect "
+            "worse answers.",
             stacklevel=3,
         )
 
