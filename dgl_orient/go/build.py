@@ -19,7 +19,7 @@ from ..train.loop import Splits
 from ..train.settings import Augment, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import check, data_arguments
-from .registry import data_class, model_class
+from .registry import data_class, following_options, model_class
 from .released import checkpoint_path
 
 __all__ = [
@@ -210,9 +210,11 @@ def model_options(
         return [], given
     if recipe["pipeline_name"] == "pointcls":
         return [_fact(recipe, facts, "num_classes")], given
-    if recipe["pipeline_name"] == "normals":
-        return [1], {"out": "vectors"} | given
-    return [_fact(recipe, facts, "num_parts")], {"num_categories": facts.get("num_classes", 0)} | given
+    name, pipeline = recipe["model"]["name"], recipe["pipeline_name"]
+    if pipeline == "normals":
+        return [1], following_options(name, pipeline, {"out": "vectors"}) | given
+    following = following_options(name, pipeline, {"num_categories": facts.get("num_classes", 0)})
+    return [_fact(recipe, facts, "num_parts")], following | given
 
 
 def _facts(dataset: CloudDataset) -> dict[str, object]:

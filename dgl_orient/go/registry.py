@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import inspect
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from dgl import DGLError
@@ -28,6 +29,7 @@ __all__ = [
     "data_class",
     "data_entry",
     "data_names",
+    "following_options",
     "import_plugins",
     "imported_plugins",
     "model_arguments",
@@ -94,7 +96,11 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     """Give a network a name for recipes.
 
     Its first argument is the number of outputs, as that of :class:`dgl_orient.models.DGCNN`; for ``nbody``
-    there is none. It is given a batch of clouds. If it has a method ``light``, recipes can say ``preset``.
+    there is none. It is given a batch of clouds, for ``partseg`` also their categories ``(B,)``, and answers
+    for ``pointcls`` with logits ``(B, outputs)``, for ``partseg`` with logits ``(N, outputs)``, for
+    ``normals`` with vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` with positions ``(N, 3)``. An
+    argument ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is
+    filled in if there is one. If it has a method ``light``, recipes can say ``preset``.
 
     Parameters
     ----------
@@ -218,6 +224,15 @@ def model_class(name: str, pipeline: str) -> type:
     return _resolve(_models[name].where[pipeline])
 
 
+def following_options(name: str, pipeline: str, options: Mapping[str, object]) -> dict[str, object]:
+    """Those of the arguments that follow from the task which the network takes: one of a user need not."""
+    takes = inspect.signature(model_class(name, pipeline)).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in takes):
+        return dict(options)
+    taken = {each.name for each in takes}
+    return {option: value for option, value in options.items() if option in taken}
+
+
 def model_pipelines(name: str) -> tuple[str, ...]:
     """The pipelines for which a network serves."""
     return _models[name].pipelines
@@ -231,9 +246,9 @@ def data_arguments(name: str) -> dict[str, Argument]:
 def model_arguments(name: str, pipeline: str) -> dict[str, Argument]:
     """What a recipe may say under ``model``, beside the name."""
     cls = model_class(name, pipeline)
-    found = arguments_of(cls, names.GIVEN_TO_MODELS)
-    if pipeline != "nbody" and len(found) == len(arguments_of(cls)):
-        found.pop(next(iter(found)))  # a network of a user may call its number of outputs otherwise
+    # A network of a user may call its number of outputs as it likes.
+    outputs = () if pipeline == "nbody" else tuple(arguments_of(cls))[:1]
+    found = arguments_of(cls, (*names.GIVEN_TO_MODELS, *outputs))
     for name, argument in found.items():
         if argument.nested:
             known = names.GIVEN_TO_ORIENTATION

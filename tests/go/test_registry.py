@@ -1,15 +1,19 @@
 """Names of one's own: by decorator, from a module, and from an installed package."""
 
+import inspect
 import sys
 import warnings
 
 import pytest
-from dgl import DGLError
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
 
 from dgl_orient.data import Shapes
 from dgl_orient.go import registry
+from dgl_orient.go.export import script_of
 from dgl_orient.go.recipe import RecipeError, check
 from dgl_orient.models import DGCNN
+from tests.go import tiny
 
 PLUGIN = """
 from dgl_orient.data import Shapes
@@ -129,3 +133,44 @@ def test_entry_point_that_fails_takes_nothing_from_others(tmp_path, monkeypatch)
         warnings.simplefilter("always")
         assert "shapes" in registry.data_names()
     assert any("(broken_entry_module) cannot be loaded" in str(each.message) for each in caught)
+
+
+class _OfPoints(nn.Module):
+    """A network of a user that answers for every point."""
+
+    def __init__(self, outputs: int, width: int = 8):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(3, width), nn.Linear(width, outputs))
+
+    def forward(self, clouds: DGLGraph) -> Tensor:
+        return self.inner(clouds.ndata["pos"])
+
+
+class _Vectors(_OfPoints):
+    def forward(self, clouds: DGLGraph) -> Tensor:
+        return self.inner(clouds.ndata["pos"]) * clouds.ndata["pos"]
+
+
+class _OfParts(_OfPoints):
+    def forward(self, clouds: DGLGraph, category: Tensor) -> Tensor:
+        assert len(category) == clouds.batch_size
+        return super().forward(clouds)
+
+
+class _OfKnownParts(_OfParts):
+    def __init__(self, parts: int, num_categories: int, width: int = 8):
+        super().__init__(parts, width)
+        assert num_categories > 1
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "cls"), [("normals", _Vectors), ("partseg", _OfParts), ("partseg", _OfKnownParts)]
+)
+def test_a_network_of_ones_own_is_given_what_it_takes(pipeline, cls, tmp_path):
+    name = f"own-{cls.__name__}".replace("_", "")
+    registry.register_model(name, [pipeline])(cls)
+    assert list(registry.model_arguments(name, pipeline)) == ["width"]
+    recipe = tiny.recipe(pipeline, model={"name": name, "width": 4})
+    assert tiny.train(recipe, tmp_path / "results")["metrics"]["test"]
+    following = {"out", "num_categories"} - set(inspect.signature(cls).parameters)
+    assert not any(f"{option}=" in script_of(recipe) for option in following)
