@@ -35,7 +35,7 @@ SHORT = ("partseg_shapes_oriented-dgcnn-quick", "nbody_charged5_egnn-quick")
 WARM_UP = 2
 
 #: How many clouds the downloads have for training, validation and test.
-CLOUDS = {"modelnet40": (8859, 984, 2468), "shapenetpart": (12137, 1870, 2874)}
+CLOUDS = {"modelnet40": (8858, 985, 2468), "shapenetpart": (12137, 1870, 2874)}
 #: What their folders are called.
 FOLDERS = {"modelnet40": "modelnet40_*", "shapenetpart": "shapenet*"}
 

@@ -17,10 +17,10 @@ __all__ = ["ROTATIONS", "rotations"]
 
 ROTATIONS = 10
 _NOTE = (
-    "Test shapes in the download's pose and in 10 random ones. 'changed' is the share in percent of "
-    "answers that differ from the one in the download's pose, over all poses; 'changed_ever' the share of "
-    "shapes with such an answer; 'logit_change' the largest change of a shape's logits: the median over "
-    "shapes and poses, and the largest. Accuracies in percent."
+    "Test shapes in the download's pose and in 10 random ones. An answer changes if it differs from the one "
+    "in the download's pose: the share of all answers ('changed' in the file) and of shapes with such an "
+    "answer ('changed_ever'), in percent. The change of logits ('logit_change') is the largest of a shape's "
+    "40: its median over shapes and poses, and its largest."
 )
 
 

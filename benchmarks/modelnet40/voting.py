@@ -21,8 +21,8 @@ POOL = 1024  #: points of a shape among which are drawn
 _NOTE = (
     "The mean of the logits of several samples of a shape's points, each turned at random (SO(3)). A sample "
     "is a random half of the points, and of these a farthest-point sample, as even as the training's clouds "
-    "are: as many points as the network was trained with, if settings do not say otherwise. 'first' is one "
-    "answer by the first points, which the protocols score. Accuracies in percent."
+    "are: as many points as the network was trained with, if settings do not say otherwise. One answer, "
+    "'first' in the file, is that by the first points, which the protocols score. Accuracies in percent."
 )
 
 

@@ -47,8 +47,10 @@ class ChargedParticles(CloudDataset):
         How many particles a system has.
     size : int, optional
         How many systems: not given, 3,000 for training, 2,000 for validation and 2,000 for testing.
-    start, horizon : int
-        The step at which a system is shown, and how many steps later its target is.
+    start : int
+        The step at which a system is shown.
+    horizon : int
+        How many steps later its target is.
     loc_std : float, optional
         Standard deviation of the coordinates at step 0: not given, (n / 5)^(1/3), which keeps the density.
     vel_norm : float

@@ -49,8 +49,10 @@ class FolderDataset(CloudDataset):
         How many points a cloud has; None for all, and 2,048 of a mesh.
     normals : bool
         Whether to read the normals, into ``ndata["normal"]``; all files must then have them, or faces.
-    val_fraction, test_fraction : float
-        The shares of all shapes that are for validation and test, where the division is drawn.
+    val_fraction : float
+        The share of all shapes that is for validation, where the division is drawn.
+    test_fraction : float
+        The share that is for test.
     split_seed : int
         Of the division.
     sample_seed : int

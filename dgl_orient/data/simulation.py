@@ -58,8 +58,8 @@ class Physics:
         Half the side of a cube around the origin whose walls reflect the particles; not given, there is none.
         The cube does not turn with the particles, so with it a turned system moves in another way.
     force_cap : float, optional
-        The strength to which forces are capped: not given, 0.1 / ``dt``; ``math.inf`` for no cap. Where a
-        force is capped its counterpart may not be, so there momentum is not kept.
+        The strength to which forces are capped: not given, 0.1 / ``dt``. In Python ``math.inf`` means no
+        cap. Where a force is capped its counterpart may not be, so there momentum is not kept.
     cap : str
         What is capped: the ``"norm"`` of the force on a particle, or each ``"component"`` of it.
     staggered : bool

@@ -17,6 +17,7 @@ __all__ = ["REQUIRED", "Argument", "arguments_of", "described_parameters"]
 REQUIRED = inspect.Parameter.empty
 
 _CLASS = re.compile(r":class:`~?([\w.]+)`")
+_MATH = re.compile(r":math:`([^`]*)`")
 _AS_IN = re.compile(r"\b[Aa]s in " + _CLASS.pattern)
 _FURTHER = re.compile(r"\s*Further arguments of " + _CLASS.pattern)
 
@@ -180,5 +181,6 @@ def _choices(kind: str) -> tuple[str, ...]:
 
 def _first_sentence(text: str) -> str:
     plain = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", text).replace("``", "")
+    plain = _MATH.sub(lambda found: re.sub(r"\^?\\top", "^T", found.group(1)).replace("\\", ""), plain)
     plain = re.sub(r"\bNone\b", "blank", plain)  # as a recipe has it
     return re.split(r"(?<=\.)\s", plain, maxsplit=1)[0]

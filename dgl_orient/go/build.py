@@ -59,6 +59,8 @@ class Trained:
     facts: Mapping[str, object]  #: as in :data:`FACTS`
     task: Task
     model: nn.Module  #: in evaluation mode
+    #: Of the test split, if it was scored: the test's name → metric → value.
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     #: What a released checkpoint says of itself; else empty.
     release: Mapping[str, object] = field(default_factory=dict)
 
@@ -143,7 +145,9 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     """
     path = Path(checkpoint)
     state = checkpoints.load(checkpoint_path(path))
-    if not {"recipe", "facts", "weights"} <= state.keys() or not state["recipe"]:
+    release = state.get("release", {})
+    known = {"recipe", "facts", "weights"} <= state.keys() and isinstance(release, Mapping)
+    if not known or not state["recipe"]:
         raise DGLError(
             f"{path} is not the checkpoint of a network that was trained from a recipe; give run_0.pth of "
             f"its folder."
@@ -158,7 +162,8 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     except (DGLError, TypeError, ValueError, AttributeError) as error:
         raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
     checkpoints.load_weights(model, state["weights"], path)
-    return Trained(path, recipe, state["facts"], task, model.to(device).eval(), state.get("release", {}))
+    scores = release.get("scores", state.get("tests")) or {}
+    return Trained(path, recipe, state["facts"], task, model.to(device).eval(), scores, release)
 
 
 def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:

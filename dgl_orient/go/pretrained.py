@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from dgl import DGLError
@@ -24,26 +25,29 @@ class Meta(NamedTuple):
     class_names: list[str]  #: in the order of its outputs
     num_points: int | None  #: how many points its clouds had; None if any number
     transform: Compose  #: from any clouds to such as it was trained on: number of points, place and scale
-    scores: Mapping[str, Mapping[str, float]]  #: of the test split: protocol → metric → value
+    #: Of the test split: protocol → metric → value; of a training of your own as it named its tests.
+    scores: Mapping[str, Mapping[str, float]]
     recipe: Mapping[str, object]  #: from which it was trained
-    data: Mapping[str, str]  #: the data set's name, citation and licence
+    data: Mapping[str, str]  #: the data set's name and, of a network of this package, citation and licence
 
 
-def pretrained(name: str) -> nn.Module:
-    """A trained network that comes with this package, in evaluation mode and on the CPU.
+def pretrained(name: str | Path) -> nn.Module:
+    """A trained network, in evaluation mode and on the CPU.
 
     Its attribute ``meta``, a :class:`Meta`, says what its answers mean. ``meta.transform`` gives clouds the
     number of points, the place and the scale of those that it was trained on; without it answers are wrong.
 
     Parameters
     ----------
-    name : str
-        ``"oriented-dgcnn-modelnet40"``: the class of a shape, one of 40, in whatever pose.
+    name : str or Path
+        Of a network that comes with this package, ``"oriented-dgcnn-modelnet40"``: the class of a shape, one
+        of 40, in whatever pose; or the file ``run_0.pth`` of a training of your own. Nothing in a file is
+        executed.
 
     Raises
     ------
     DGLError
-        If no network has this name.
+        If no network has this name, or the file holds none.
 
     Examples
     --------
@@ -56,17 +60,17 @@ def pretrained(name: str) -> nn.Module:
     >>> network.meta.class_names[:3]
     ['airplane', 'bathtub', 'bed']
     """
-    if not isinstance(name, str) or name not in released():
+    if not isinstance(name, (str, Path)):
         raise DGLError(f"There is no pretrained network {name!r}; {nearest(name, released())}")
-    trained = load_trained(released()[name])
+    trained = load_trained(released().get(str(name), name))
     trained.model.meta = Meta(
-        name,
+        str(name),
         list(trained.facts.get("class_names", ())),
         trained.num_points,
         Compose(_steps(trained)),
-        trained.release["scores"],
+        trained.scores,
         trained.recipe,
-        trained.release["data"],
+        trained.release.get("data", {"name": trained.recipe["data"]["name"]}),
     )
     return trained.model
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,14 +30,14 @@ def comments(arguments: Mapping[str, Argument], shown: Mapping[str, object]) -> 
             held = comments(argument.nested, shown[name])
             found[name] = {key: text for key, text in held.items() if key in shown[name]}
         elif name in shown and argument.help:
-            found[name] = argument.help
+            found[name] = _text(argument)
     return found
 
 
 def blank_comments(arguments: Mapping[str, Argument]) -> dict[str, str]:
     """Comments of arguments that are left blank for the preset to decide."""
     return {
-        name: f"{each.help} (full: {_short(each.default)})"
+        name: f"{_text(each)} (full: {_short(each.default)})"
         for name, each in arguments.items()
         if each.default is not None
     }
@@ -79,6 +80,13 @@ def _on_one_line(texts: Mapping) -> dict:
         key: _on_one_line(text) if isinstance(text, Mapping) else " ".join(text.split())
         for key, text in texts.items()
     }
+
+
+def _text(argument: Argument) -> str:
+    """What it is, and what it may be if that is not said yet."""
+    if all(re.search(rf"\b{re.escape(choice)}\b", argument.help) for choice in argument.choices):
+        return argument.help
+    return f"{argument.help.rstrip('.')}: {', '.join(argument.choices[:-1])} or {argument.choices[-1]}."
 
 
 def _short(default: object) -> str:

@@ -71,8 +71,8 @@ class OrientedNBody(nn.Module):
     initial_vectors : bool
         Whether the network that learns orientations sees the velocities' directions.
     inverse_distance : bool
-        Whether messages have :math:`s` and :math:`s_2`; otherwise they do without, and :math:`s\, r_{ij}` is
-        :math:`r_{ij}`.
+        Whether messages have the inverse distances. Without them there are no :math:`s` and :math:`s_2`, and
+        :math:`s\, r_{ij}` is :math:`r_{ij}`.
     orientation : mapping, optional
         Further arguments of :class:`~dgl_orient.models.particle_frames.ParticleFrames`: ``hidden_feats`` and
         ``hidden_vectors``.

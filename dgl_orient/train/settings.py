@@ -216,7 +216,7 @@ class Settings(_Checked):
     grad_clip : float, optional
         The largest norm of the gradient of all weights together; a longer one is shortened.
     early_stop : EarlyStop, optional
-        Stop after ``patience`` epochs without improvement.
+        Stop after so many epochs without improvement: ``{patience: 10}``.
     bf16 : bool
         Compute in bfloat16 what tolerates it; geometry and sums stay as they are.
     augment : Augment, optional

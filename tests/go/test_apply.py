@@ -68,6 +68,7 @@ def test_a_file_is_answered_the_same_alone_and_among_others(tmp_path):
     assert alone["probabilities"] == pytest.approx(together[2]["probabilities"], abs=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:The network was trained with clouds of:UserWarning")
 @pytest.mark.parametrize("points", [12, 40, 103])
 def test_every_point_gets_its_part(tmp_path, points):
     pos = ball(points) + 1e6  # where float32 has no digits left

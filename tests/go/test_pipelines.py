@@ -66,6 +66,15 @@ def test_comments_are_the_docstrings(tmp_path):
     assert re.search(r"^    lr: 0\.001 +# the learning rate", text, re.M)
 
 
+@pytest.mark.parametrize("pipeline, data, model", COMBINATIONS)
+def test_comments_are_plain_and_tell_all_choices(pipeline, data, model, tmp_path):
+    text = pipelines.configure(pipeline, data, model, tmp_path / "cfg.yaml").read_text()
+    assert "`" not in text and "\\" not in text
+    for name, argument in registry.model_arguments(model, pipeline).items():
+        (line,) = re.findall(rf"^  {name}:(.*)$", text, re.M)
+        assert all(choice in line for choice in argument.choices)
+
+
 def test_normals_say_whether_their_sign_counts(tmp_path):
     text = pipelines.configure("normals", "shapes", "oriented-dgcnn", tmp_path / "cfg.yaml").read_text()
     comment = r"Whether the loss of normals counts to which side they point\."

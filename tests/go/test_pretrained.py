@@ -22,6 +22,7 @@ from dgl_orient.go.apply import apply
 from dgl_orient.go.released import DEFAULT, checkpoint_path, released
 from dgl_orient.train import checkpoint
 from tests.clouds import generator
+from tests.go import tiny
 
 TOP = Path(__file__).parents[2]
 
@@ -81,6 +82,27 @@ def test_a_pretrained_network_is_that_of_its_file(name):
     assert meta.recipe["model"] == state["recipe"]["model"] and meta.data == state["release"]["data"]
 
 
+@pytest.mark.parametrize("pipeline", ["pointcls", "nbody"])
+def test_a_training_of_ones_own_is_loaded_by_its_file(pipeline):
+    path = tiny.trained(pipeline)
+    network, state = dgl_orient.pretrained(path), checkpoint.load(path)
+    assert not network.training and network.meta.name == str(path)
+    assert network.meta.scores == state["tests"] and network.meta.scores["test"]
+    assert network.meta.data == {"name": state["recipe"]["data"]["name"]}
+    graph = Shapes("test", num_points=90, num_shapes=1)[0][0]
+    sizes = {"pointcls": 40, "nbody": 90}  # particles stay as they are
+    assert network.meta.transform(graph).num_nodes() == sizes[pipeline]
+    torch.testing.assert_close(network.state_dict(), dict(state["weights"]), rtol=0, atol=0)
+
+
+def test_a_file_that_is_no_network_is_an_error(tmp_path):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    checkpoint.save(tmp_path / "odd.pth", state | {"release": ["scores"]})
+    for path in (tmp_path / "odd.pth", str(tmp_path / "none.pth")):
+        with pytest.raises(DGLError, match=Path(path).name):
+            dgl_orient.pretrained(path)
+
+
 @pytest.mark.parametrize(
     "name, end", [("oriented-dgcn-modelnet40", "did you mean"), (None, "expected one of")]
 )
@@ -114,6 +136,7 @@ def test_files_are_answered_the_same_at_any_scale_and_place(network, chair, tmp_
     assert list(here["probabilities"].values()) == pytest.approx(shares.tolist(), abs=1e-2)
 
 
+@pytest.mark.filterwarnings("ignore:The network was trained with clouds of:UserWarning")
 def test_a_file_with_few_points_is_answered(chair, tmp_path):
     write_cloud(tmp_path / "few.ply", chair[:50])
     (entry,) = apply(DEFAULT, [tmp_path / "few.ply"], tmp_path / "out", progress=False).predictions
