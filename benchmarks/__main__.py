@@ -16,7 +16,7 @@ def main() -> None:
         prog="python -m benchmarks",
         description="Compare alternatives side by side, in one run.",
         epilog="Example: python -m benchmarks knn --full --store. Networks for particles are compared by "
-        "python -m benchmarks.nbody.",
+        "python -m benchmarks.nbody, those for shapes by python -m benchmarks.modelnet40.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)}; all if none is named"

@@ -158,12 +158,14 @@ def make(options: argparse.Namespace) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         gallery = Gallery(options.out, write_shapes(Path(folder)))
         recipe = trained.recipe
+        given = {"partseg": options.partseg, "normals": options.normals}
+        others = "".join(f" --{name} CPT" for name, path in given.items() if path)
         gallery.add(
             "# What a network sees in shapes",
             "",
             f"Pictures of `{recipe['model']['name']}`, trained for `{recipe['pipeline_name']}` on "
             f"`{recipe['data']['name']}` with {trained.num_points} points a cloud. All of this page is made "
-            f"by `python examples/gallery.py --cpt run_0.pth --out docs/{options.out.name}`.",
+            f"by `python examples/gallery.py --cpt run_0.pth{others} --out docs/{options.out.name}`.",
         )
         add_clouds(gallery, options.cpt, options.points)
         add_answers(gallery, options.partseg, options.normals)
