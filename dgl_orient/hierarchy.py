@@ -18,6 +18,9 @@ from .knn import nearest
 
 __all__ = ["Level", "centred", "farthest_point_hierarchy", "farthest_points"]
 
+#: Clouds are sampled one by one if all of them, padded to the largest, were more than so many times as large.
+_MOST_PADDING = 4
+
 
 class Level(NamedTuple):
     """One level of a hierarchy, and how it hangs together with the others."""
@@ -120,8 +123,16 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     """
     if int(counts.sum()) == 0:
         return torch.empty(0, dtype=torch.int64, device=pos.device)
-    if len(sizes) == 1:
-        return _farthest_of_one(pos.detach(), int(counts))
+    pos, padded_size = pos.detach(), len(sizes) * int(sizes.max())
+    if len(sizes) == 1 or padded_size > _MOST_PADDING * len(pos):
+        parts, starts = pos.split(sizes.tolist()), (sizes.cumsum(0) - sizes).tolist()
+        chosen = zip(parts, counts.tolist(), starts)
+        return torch.cat([start + _farthest_of_one(part, count) for part, count, start in chosen if count])
+    return _farthest_of_padded(pos, counts, sizes)
+
+
+def _farthest_of_padded(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
+    """:func:`farthest_points` of clouds of similar sizes, all of them at once."""
     present = sizes > 0
     width = int(sizes.max())
     first = (sizes.cumsum(0) - sizes)[present].to(pos.device)
@@ -129,7 +140,7 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     inside = column < sizes[present].to(pos.device).unsqueeze(1)
     rows = first.unsqueeze(1) + torch.where(inside, column, 0)  # (B, width)
     # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
-    pos = centred(pos.detach(), sizes)
+    pos = centred(pos, sizes)
     largest = torch.where(inside, pos.abs().amax(1)[rows], 0).amax(1)
     pos = pos[rows] / torch.where(largest > 0, largest, 1).view(-1, 1, 1)  # (B, width, 3)
     radius = torch.where(inside, norm(pos), -1)
@@ -149,7 +160,7 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
 
 
 def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
-    """:func:`farthest_points` of a single cloud, without padding: what data loading does for each."""
+    """:func:`farthest_points` of a single cloud, without padding."""
     # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
     pos = centred(pos, torch.tensor([len(pos)]))
     largest = pos.abs().amax()

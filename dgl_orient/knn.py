@@ -166,7 +166,9 @@ def _fastest(search: _Search) -> str:
     low_dimensional = search.points.shape[1] <= _TREE_MAX_DIM
     if search.points.is_cuda:
         return "bruteforce-sharemem" if low_dimensional else "dense"
-    large = len(search.points) >= _TREE_MIN_POINTS * len(search.sizes)
+    # Of the clouds in which most points ask, not of most clouds.
+    pairs = int((search.sizes * search.query_sizes).sum())
+    large = pairs >= _TREE_MIN_POINTS * len(search.queries)
     return "kd-tree" if low_dimensional and large else "dense"
 
 

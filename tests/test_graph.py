@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dgl_orient
 from dgl_orient.graph import bipartite_knn_graph
-from dgl_orient.knn import _dense, _Search, _smallest
+from dgl_orient.knn import _dense, _fastest, _Search, _smallest
 from tests.clouds import ball, duplicates
 
 ALGORITHMS = ["auto", "kd-tree", "dense", "bruteforce"]
@@ -61,6 +61,16 @@ def test_neighbours_are_the_nearest_others_of_the_same_cloud(algorithm, dtype, s
 def test_neighbours_for_any_sizes_and_dimensions(sizes, k, dim, algorithm):
     pos = torch.randn(sum(sizes), dim, dtype=torch.float64)
     assert neighbours(dgl_orient.knn_graph(pos, k, sizes, algorithm)) == plain_neighbours(pos, sizes, k)
+
+
+@pytest.mark.parametrize(
+    "sizes, algorithm",
+    [([400, 200], "kd-tree"), ([100, 100], "dense"), ([600, *[20] * 30], "kd-tree")],
+)
+def test_a_tree_is_taken_where_most_points_are_in_large_clouds(sizes, algorithm):
+    pos, sizes = ball(sum(sizes)), torch.tensor(sizes, dtype=torch.int64)
+    search = _Search(pos, sizes, pos, sizes, own=True)
+    assert _fastest(search) == algorithm
 
 
 def test_large_clouds_take_a_tree_and_agree_with_the_dense_search():

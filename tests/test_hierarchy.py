@@ -1,6 +1,7 @@
 import pytest
 import torch
 from dgl import DGLError
+from torch.profiler import ProfilerActivity, profile
 
 from dgl_orient.geometry import random_rotation
 from dgl_orient.hierarchy import centred, farthest_point_hierarchy, farthest_points
@@ -15,17 +16,30 @@ def plain_farthest_points(pos, count):
     return chosen
 
 
+@pytest.mark.parametrize(
+    "sizes, counts",
+    [([31, 0, 9, 20], [12, 0, 9, 1]), ([3, 100, 0, 6, 1, 4, 5, 3], [2, 40, 0, 1, 1, 0, 5, 3])],
+    ids=["similar", "one is large"],
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_farthest_points_of_mixed_clouds(scale, dtype):
-    pos, sizes, counts = ball(60, dtype=dtype), [31, 0, 9, 20], [12, 0, 9, 1]
+def test_farthest_points_of_mixed_clouds(scale, dtype, sizes, counts):
+    pos = ball(sum(sizes), dtype=dtype)
     chosen = farthest_points(pos * scale, torch.tensor(counts), torch.tensor(sizes)).tolist()
     expected, start = [], 0
     for size, count in zip(sizes, counts):
-        if size:
+        if count:
             expected += [start + i for i in plain_farthest_points(pos[start : start + size], count)]
         start += size
     assert chosen == expected
+
+
+def test_a_large_cloud_among_small_ones_does_not_make_them_large():
+    pos, sizes = ball(30_000), torch.tensor([20_000] + [50] * 200)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        farthest_points(pos, torch.full_like(sizes, 8), sizes)
+    most = max(event.cpu_memory_usage for event in watched.events())
+    assert most < 10 * pos.nbytes  # padded to the largest they were 134 times as large as pos
 
 
 def test_no_points_can_be_asked_for():

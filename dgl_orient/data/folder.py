@@ -166,6 +166,12 @@ class FolderDataset(CloudDataset):
             clouds.append({name: cloud[name] for name in ("pos", "normal")[: 1 + self.normals]})
         self.clouds = Clouds.joined(clouds, label=self._labels)
 
+    @property
+    def cache_path(self) -> Path | None:
+        """Hidden: among the folder's own files it must not be taken for a cloud."""
+        path = super().cache_path
+        return None if path is None else path.with_name(f".{path.name}")
+
     def _divided(
         self, splits: Sequence[str | None], val_fraction: float, test_fraction: float, seed: int
     ) -> dict[str, np.ndarray]:

@@ -82,6 +82,8 @@ def _of_class(folder: Path) -> list[Path]:
 
 def _files_below(folder: Path) -> Iterator[Path]:
     for entry in _entries(folder):
+        if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
+            continue  # a link to where we are, which would have no end
         if entry.is_dir():
             yield from _files_below(entry)
         elif entry.suffix.lower() in EXTENSIONS:

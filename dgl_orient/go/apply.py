@@ -89,7 +89,7 @@ def apply(
     """
     trained = load_trained(checkpoint, device)
     ending = outputs.check_format(trained.pipeline, file_format)
-    found = find_files(inputs)
+    found = find_files(inputs, output)
     _check_category(trained, category)
     folder = outputs.make_folder(output)
     read = functools.partial(_read, trained=trained, category=category, seed=seed)

@@ -15,6 +15,7 @@ from torch import nn
 
 from ..data import CloudDataset, UnitSphere, protocol, transforms
 from ..train import checkpoint as checkpoints
+from ..train.distributed import device_of
 from ..train.loop import Splits
 from ..train.settings import Augment, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
@@ -143,7 +144,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     DGLError
         If it is not such a file, or does not fit this version's networks.
     """
-    path = Path(checkpoint)
+    path, place = Path(checkpoint), device_of(device)
     state = checkpoints.load(checkpoint_path(path))
     release = state.get("release", {})
     known = {"recipe", "facts", "weights"} <= state.keys() and isinstance(release, Mapping)
@@ -163,7 +164,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
         raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
     checkpoints.load_weights(model, state["weights"], path)
     scores = release.get("scores", state.get("tests")) or {}
-    return Trained(path, recipe, state["facts"], task, model.to(device).eval(), scores, release)
+    return Trained(path, recipe, state["facts"], task, model.to(place).eval(), scores, release)
 
 
 def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:

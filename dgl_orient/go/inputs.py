@@ -42,11 +42,19 @@ class Piece(NamedTuple):
     own: int  #: how many of them, from the first on, its answers are for
 
 
-def find_files(inputs: Sequence[str | Path]) -> list[Source]:
+def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> list[Source]:
     """All files of the formats that can be read, in the order of the inputs and of their names.
 
     A folder stands for all such files in it and in its folders; those whose names begin with a dot are left
-    out. A file that is named itself may be of any kind: whether it can be read is seen later.
+    out, and so is what lies in the folder of the output. A file that is named itself may be of any kind:
+    whether it can be read is seen later.
+
+    Parameters
+    ----------
+    inputs : sequence of str or Path
+        Files and folders.
+    output : str or Path, optional
+        The folder into which predictions go, perhaps for a second time.
 
     Raises
     ------
@@ -72,20 +80,23 @@ def find_files(inputs: Sequence[str | Path]) -> list[Source]:
     own_name = len(folders) > 1
     found: dict[Path, Source] = {}
     for each in map(Path, inputs):
-        for path in _in_folder(each) if each.is_dir() else [each]:
-            start = each.parent if path == each or own_name else each
+        for path in _in_folder(each, output) if each.is_dir() else [each]:
+            # Of a folder such as `..` only the whole path tells the name.
+            start = Path(os.path.abspath(each)).parent if path == each or own_name else each
             name = PurePosixPath(Path(os.path.relpath(path, start)).as_posix())
             found.setdefault(Path(os.path.abspath(path)), Source(path, name))
     return list(found.values())
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _in_folder(folder: Path, output: str | Path | None) -> list[Path]:
     try:
         paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in EXTENSIONS)
     except OSError as error:
         raise DGLError(f"Cannot look into {folder}: {(error.strerror or str(error)).lower()}.") from error
     hidden = [any(part.startswith(".") for part in path.relative_to(folder).parts) for path in paths]
     paths = [path for path, out in zip(paths, hidden) if not out and path.is_file()]
+    if output is not None and not folder.resolve().is_relative_to(Path(output).resolve()):
+        paths = [path for path in paths if not path.resolve().is_relative_to(Path(output).resolve())]
     if not paths:
         raise DGLError(f"There is no file in {folder} whose name ends in {' '.join(EXTENSIONS)}.")
     return paths

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .sync_norm import synchronized_norms
 
-__all__ = ["is_main", "joined", "on_main", "rank", "summed", "synchronized", "world_size"]
+__all__ = ["device_of", "is_main", "joined", "on_main", "rank", "summed", "synchronized", "world_size"]
 
 Result = TypeVar("Result")
 
@@ -36,7 +36,7 @@ def joined(device: str) -> Iterator[torch.device]:
     torch.device
         This process's.
     """
-    place = _device(device)
+    place = device_of(device)
     if place.type == "cuda":
         torch.cuda.set_device(place)
     begins = int(os.environ.get("WORLD_SIZE", 1)) > 1 and not dist.is_initialized()
@@ -110,7 +110,8 @@ def synchronized(model: nn.Module) -> nn.Module:
     return shared
 
 
-def _device(name: str) -> torch.device:
+def device_of(name: str) -> torch.device:
+    """The device of that name; an error if this machine has none."""
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError) as error:

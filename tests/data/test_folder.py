@@ -98,6 +98,13 @@ def test_hidden_and_other_files_are_left_out_and_inner_folders_searched(tmp_path
     assert [path.name for path in dataset.files] == ["1.xyz", "2.xyz", "1.xyz"]
 
 
+def test_a_link_to_an_outer_folder_adds_nothing(tmp_path):
+    root = classes(tmp_path / "shapes", {"mug": 4, "lamp": 3})
+    (root / "mug" / "loop").symlink_to(root, target_is_directory=True)
+    (root / "lamp" / "more").symlink_to(put(tmp_path / "elsewhere" / "9.xyz").parent)
+    assert len(FolderDataset(root, "all", num_points=8)) == 8
+
+
 def test_meshes_bring_normals_and_a_cloud_without_is_named(tmp_path):
     pytest.importorskip("trimesh")
     for label in "ab":

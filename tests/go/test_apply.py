@@ -12,7 +12,7 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data import Shapes, UnitSphere, read_cloud, write_cloud
+from dgl_orient.data import FolderDataset, Shapes, UnitSphere, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
 from dgl_orient.go.build import load_trained
@@ -195,6 +195,36 @@ def test_bad_options_are_sentences(tmp_path, options, words):
     write_cloud(tmp_path / "cloud.ply", ball())
     with pytest.raises(DGLError, match=words):
         _apply("normals", tmp_path / "cloud.ply", tmp_path / "out", **options)
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "foo", "mps"])
+def test_a_device_that_is_not_there_is_a_sentence(tmp_path, device):
+    with pytest.raises(DGLError, match=device):
+        _apply("pointcls", _files(tmp_path / "in", 1), tmp_path / "out", device=device)
+
+
+def test_predictions_among_the_inputs_are_no_clouds(tmp_path):
+    files = _files(tmp_path, 2)
+    for _ in range(2):
+        assert len(_apply("normals", files, tmp_path / "out").predictions) == 2
+    assert len(find_files([tmp_path], tmp_path / "other")) == 4
+    assert len(find_files([tmp_path / "out"], tmp_path / "out")) == 2
+
+
+def test_the_folder_of_a_training_can_be_predicted(tmp_path):
+    files = _files(tmp_path / "in", 4)
+    FolderDataset(files, num_points=40, split="all")
+    assert len(_apply("pointcls", files, tmp_path / "out").predictions) == 4
+
+
+def test_nothing_is_written_outside_the_output(tmp_path, monkeypatch):
+    files = _files(tmp_path / "in", 2)
+    (tmp_path / "in" / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "in" / "work")
+    other = _files(tmp_path / "other", 1)
+    result = _apply("normals", ["..", other], "out")
+    assert len(result.predictions) == 3
+    assert all(path.resolve().is_relative_to(files / "work" / "out") for path in result.written)
 
 
 def test_an_output_that_is_a_file_is_an_error(tmp_path):
