@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
 from dgl import DGLError
 from torch import Tensor
@@ -38,6 +39,15 @@ def as_integer(value) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)
     except (TypeError, ValueError):
         return None
+
+
+def as_plain(value: object) -> object:
+    """Numbers and arrays of NumPy and PyTorch as those of Python, which files of all kinds can hold."""
+    if isinstance(value, (np.generic, np.ndarray, Tensor)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return type(value)([as_plain(each) for each in value])
+    return value
 
 
 def cloud_sizes(pos: Tensor, batch_num_nodes: Tensor | Sequence[int] | None) -> Tensor:

@@ -183,7 +183,7 @@ def _split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None)
         asked = "" if columns is None else f" for columns={columns}"
         raise DGLError(
             f"Expected 3 columns x, y, z or 6 with normals in {path}, which has {number}{asked}; choose them "
-            f"with columns, counted from 0, such as columns=(0, 1, 2)."
+            f"with columns, counted from 0, such as columns=(0, 1, 2), or --columns 0,1,2."
         )
     data = {"pos": table[:, chosen[:3]]}
     if len(chosen) == 6:
@@ -192,7 +192,8 @@ def _split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None)
         if ((np.abs(length - 1) > 0.1) & (length > 0)).any():
             raise DGLError(
                 f"Expected normals of length 1 in the last 3 of 6 columns of {path}, got lengths up to "
-                f"{length.max():.3g}; if they are something else, choose columns=(0, 1, 2)."
+                f"{length.max():.3g}; if they are something else, choose columns=(0, 1, 2), or "
+                f"--columns 0,1,2."
             )
         data["normal"] = table[:, chosen[3:]]
     return data

@@ -39,6 +39,7 @@ def apply(
     device: str = "cpu",
     file_format: str | None = None,
     category: str | None = None,
+    columns: Sequence[int] | None = None,
     seed: int = 0,
     skip_bad: bool = False,
     progress: bool = True,
@@ -75,6 +76,9 @@ def apply(
         Of the clouds that are written: not given, ``"ply"``, and ``"npz"`` for particles.
     category : str, optional
         For parts, the category of all files. Not given, that of a file is the name of its folder.
+    columns : sequence of int, optional
+        Which columns of tables hold the coordinates, and perhaps normals, counted from 0; not given, as in
+        training.
     seed : int
         Of which points of a file are taken, or dealt where.
     skip_bad : bool
@@ -92,7 +96,8 @@ def apply(
     found = find_files(inputs, output)
     _check_category(trained, category)
     folder = outputs.make_folder(output)
-    read = functools.partial(_read, trained=trained, category=category, seed=seed)
+    columns = trained.columns if columns is None else columns
+    read = functools.partial(_read, trained=trained, category=category, columns=columns, seed=seed)
     sources, sizes, skipped = readable_files(found, read, skip_bad, progress)
     paths = outputs.destinations(sources, folder, ending)
     clouds = CloudFiles(sources, _pieces(trained, sizes, seed), read, trained.prepare)
@@ -113,14 +118,16 @@ def apply(
     return Applied(predictions, skipped, written)
 
 
-def _read(source: Source, trained: Trained, category: str | None, seed: int) -> Cloud:
+def _read(
+    source: Source, trained: Trained, category: str | None, columns: Sequence[int] | None, seed: int
+) -> Cloud:
     """A file's points with whatever else the network looks at, and its label if the network is told one."""
     number = trained.num_points if trained.pipeline == "pointcls" else None
-    arrays = read_cloud(source.path, number, seed, trained.columns, np.float64, trained.sampling)
+    arrays = read_cloud(source.path, number, seed, columns, np.float64, trained.sampling)
     if trained.pipeline == "nbody":
         return Cloud(_particles(source.path, arrays))
     points = {name: arrays[name] for name in ("pos", "normal") if name in arrays}
-    return Cloud(points, _label(source.path, trained, category) if trained.pipeline == "partseg" else None)
+    return Cloud(points, _label(source.path, trained, category) if trained.is_told_category else None)
 
 
 def _particles(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -140,7 +147,7 @@ def _particles(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarra
 def _check_category(trained: Trained, category: str | None) -> None:
     if category is None:
         return
-    if trained.pipeline != "partseg":
+    if not trained.is_told_category:
         raise DGLError(
             f"This network is for {trained.pipeline}, but only one for partseg is told a category; leave out "
             f"--category."

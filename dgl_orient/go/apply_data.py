@@ -11,7 +11,7 @@ from ..data import CloudDataset
 from ..train.predict import predict
 from . import outputs
 from .apply import Applied
-from .build import Trained, data_set, load_trained
+from .build import Trained, data_set, facts_of, load_trained
 
 __all__ = ["apply_data"]
 
@@ -91,9 +91,8 @@ def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:
 
 def _check_classes(trained: Trained, clouds: CloudDataset, name: str) -> None:
     """Refuse a data set whose labels mean something else to the network."""
-    known = trained.facts.get("class_names")
-    given = getattr(clouds, "class_names", None)
-    if trained.pipeline in ("pointcls", "partseg") and list(given or ()) != list(known or ()):
+    known, given = (list(facts["class_names"]) for facts in (trained.facts, facts_of(clouds)))
+    if trained.pipeline in ("pointcls", "partseg") and given != known:
         raise DGLError(
             f"The data set {name!r} has other classes than those that the network was trained for; give its "
             f"own data set, or put the clouds into files and use --data folder."

@@ -129,13 +129,16 @@ def apply_script(checked: Mapping) -> str:
         function, arguments = "apply_data", {"split": data.pop("split")} | arguments
         inputs = data
     lines = [f"        {name}={value!r}," for name, value in arguments.items()]
+    plugins = list(checked.get("plugins", ()))
     return "\n".join(
         [
             f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
             f"from dgl_orient.go.{function} import {function}",
+            *(["from dgl_orient.go.registry import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',
+            *([f"    import_plugins({plugins!r})"] if plugins else []),
             f"    {function}(",
             f"        {checked['cpt_path']!r},",
             f"        {inputs!r},",

@@ -13,6 +13,7 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
 from torch import nn
 
+from .._checks import as_plain
 from ..data import CloudDataset, UnitSphere, protocol, transforms
 from ..train import checkpoint as checkpoints
 from ..train.distributed import device_of
@@ -29,6 +30,7 @@ __all__ = [
     "build",
     "data_options",
     "data_set",
+    "facts_of",
     "load_trained",
     "model_of",
     "model_options",
@@ -69,6 +71,11 @@ class Trained:
     def pipeline(self) -> str:
         """What it was trained for, such as ``"pointcls"``."""
         return self.recipe["pipeline_name"]
+
+    @property
+    def is_told_category(self) -> bool:
+        """Whether it answers for a cloud of a category that it is told."""
+        return self.pipeline == "partseg" and "num_classes" in self.facts
 
     @property
     def num_points(self) -> int | None:
@@ -122,7 +129,7 @@ def build(recipe: Mapping[str, object]) -> Job:
         _new_model(recipe, _ANY_FACTS)  # before data are read, so that arguments it refuses cost no work
     train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
     splits = Splits(train, val, {"test": test})
-    facts = _facts(splits.train)
+    facts = facts_of(splits.train)
     make_model = functools.partial(_new_model, recipe, facts)
     with torch.random.fork_rng(devices=[]):
         make_model()  # now, so that facts it refuses cost no work
@@ -147,8 +154,8 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     path, place = Path(checkpoint), device_of(device)
     state = checkpoints.load(checkpoint_path(path))
     release = state.get("release", {})
-    known = {"recipe", "facts", "weights"} <= state.keys() and isinstance(release, Mapping)
-    if not known or not state["recipe"]:
+    maps = [state.get(name) for name in ("recipe", "facts", "weights")] + [release]
+    if not all(isinstance(each, Mapping) for each in maps) or not state["recipe"]:
         raise DGLError(
             f"{path} is not the checkpoint of a network that was trained from a recipe; give run_0.pth of "
             f"its folder."
@@ -159,12 +166,13 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
         raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
     try:
         with torch.random.fork_rng(devices=[]):
-            model, task = _new_model(recipe, state["facts"]), _task(recipe, state["facts"])
+            facts = _named(state["facts"])
+            model, task = _new_model(recipe, facts), _task(recipe, facts)
     except (DGLError, TypeError, ValueError, AttributeError) as error:
         raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
     checkpoints.load_weights(model, state["weights"], path)
     scores = release.get("scores", state.get("tests")) or {}
-    return Trained(path, recipe, state["facts"], task, model.to(place).eval(), scores, release)
+    return Trained(path, recipe, facts, task, model.to(place).eval(), scores, release)
 
 
 def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
@@ -223,8 +231,18 @@ def model_options(
     return [_fact(recipe, facts, "num_parts")], following | given
 
 
-def _facts(dataset: CloudDataset) -> dict[str, object]:
-    return {name: getattr(dataset, name) for name in FACTS if hasattr(dataset, name)}
+def facts_of(dataset: CloudDataset) -> dict[str, object]:
+    """What a task and its network must know of a data set: as in :data:`FACTS`, and names of all classes."""
+    return _named({name: as_plain(getattr(dataset, name)) for name in FACTS if hasattr(dataset, name)})
+
+
+def _named(facts: Mapping[str, object]) -> dict[str, object]:
+    """The same with numbers for the names of classes, where the data set has none."""
+    number = facts.get("num_classes", len(facts.get("class_parts", ())))
+    names = facts.get("class_names") or [str(each) for each in range(number)]
+    if len(names) != number:
+        raise DGLError(f"Expected as many class_names as classes, got {len(names)} for {number}.")
+    return {**facts, "class_names": names}
 
 
 def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:

@@ -90,6 +90,7 @@ def apply(
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
     file_format: Annotated[Text, typer.Option("--format", help="ply or npz")] = None,
     category: Annotated[Text, typer.Option(help="category of all files, for partseg")] = None,
+    columns: Annotated[Text, typer.Option(help=view_command.COLUMNS_HELP)] = None,
     seed: Annotated[int, typer.Option(help="of the points taken from a file")] = 0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
@@ -110,6 +111,7 @@ def apply(
         written = verbs.apply_recipe(cfg, allow_plugins, progress=not quiet)
     else:
         options = dict(device=device, batch_size=batch_size, file_format=file_format, category=category)
+        options["columns"] = view_command.column_numbers(columns)
         written = verbs.apply_files(
             cpt, inputs, out, allow_plugins, not quiet, seed=seed, skip_bad=skip_bad, **options
         )
@@ -284,6 +286,8 @@ def _sentence(error: Exception) -> str | None:
         return f"This needs {error.name}: pip install dgl-orient[recipes]"
     if isinstance(error, OSError) and error.strerror:
         return f"Cannot use {error.filename or 'a file'}: {error.strerror.lower()}."
+    if isinstance(error, OSError):  # of the network, such as a download of dglgo's
+        return f"Cannot go on: {str(error).splitlines()[0]}" if str(error) else None
     if isinstance(error, MemoryError):
         return "Out of memory; use fewer or smaller clouds, or a smaller batch size."
     return None

@@ -205,6 +205,7 @@ def _scheduler(scheduler: Mapping[str, object], pipeline: str) -> str:
         given.pop("warmup_epochs")
     elif scheduler["name"] == "plateau":
         first.append(_literal("max" if pipeline in ("pointcls", "partseg") else "min"))
+        given["threshold"] = 0.0  # any improvement counts
     return _call(name, first, _literals_of(given), "    scheduler = ")
 
 

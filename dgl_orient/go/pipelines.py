@@ -161,7 +161,7 @@ def configure_apply(
     from ..train import checkpoint
 
     trained = checkpoint.load(checkpoint_path(cpt)).get("recipe")
-    if not isinstance(trained, dict) or trained.get("pipeline_name") not in PIPELINES:
+    if not _is_recipe(trained):
         raise DGLError(f"{cpt} holds no recipe of ours; give a checkpoint of a training, such as run_0.pth.")
     if trained["pipeline_name"] != pipeline_name:
         raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
@@ -172,7 +172,7 @@ def configure_apply(
         "data": {"name": data} | of_data,
         "cpt_path": str(cpt),
         "general_pipeline": defaults(arguments)
-        | {"batch_size": trained.get("general_pipeline", {}).get("eval_batch_size", 32)},
+        | {"batch_size": trained["general_pipeline"].get("eval_batch_size", 32)},
     }
     texts = {
         "device": _DEVICE_COMMENT,
@@ -183,6 +183,16 @@ def configure_apply(
     path = Path(cfg or f"apply_{pipeline_name}_{data}_{trained['model']['name']}.yaml")
     write_yaml(path, recipe, texts)
     return path
+
+
+def _is_recipe(given: object) -> bool:
+    """Whether a checkpoint's recipe has what is taken from it here; the rest is checked when it is used."""
+    sections = ("model", "general_pipeline")
+    if not isinstance(given, dict) or not all(isinstance(given.get(name), dict) for name in sections):
+        return False
+    name = given["model"].get("name")
+    is_name = isinstance(name, str) and registry.NAME.fullmatch(name)
+    return bool(is_name) and given.get("pipeline_name") in list(PIPELINES)
 
 
 def _data_of_inference(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +46,12 @@ class Pose(NamedTuple):
 
 
 def read_subject(
-    path: str | Path, trained: Trained | None, points: int | None, category: str | None, seed: int
+    path: str | Path,
+    trained: Trained | None,
+    points: int | None,
+    category: str | None,
+    seed: int,
+    columns: Sequence[int] | None = None,
 ) -> Subject:
     """A file's cloud, centred and scaled as in training.
 
@@ -61,9 +67,11 @@ def read_subject(
         For a network that is told one; by default the name of the file's folder.
     seed : int
         Of the points that are taken.
+    columns : sequence of int, optional
+        Which columns of a table hold the coordinates, and perhaps normals; by default as in training.
     """
     path = Path(path)
-    columns = None if trained is None else trained.columns
+    columns = trained.columns if columns is None and trained is not None else columns
     sampling = "random" if trained is None else trained.sampling
     is_nbody = trained is not None and trained.pipeline == "nbody"
     if is_nbody and points is not None:
@@ -85,7 +93,7 @@ def read_subject(
 
 
 def _label(path: Path, trained: Trained | None, category: str | None) -> int | None:
-    if trained is None or trained.pipeline != "partseg":
+    if trained is None or not trained.is_told_category:
         if category is not None:
             raise DGLError("Only a network for partseg is told a category; leave out --category.")
         return None
@@ -107,11 +115,11 @@ def poses(subject: Subject, number: int, seed: int) -> list[Pose]:
     turns = torch.cat(
         [
             torch.eye(3, dtype=torch.float64)[None],
-            random_rotation(number - 1, torch.float64, torch.Generator().manual_seed(seed)),
+            random_rotation(number - 1, torch.float64, torch.Generator().manual_seed(seed % 2**64)),
         ]
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)  # of a fresh network's weights
+        torch.manual_seed(seed % 2**64)  # of a fresh network's weights
         model = Orienting() if subject.trained is None else subject.trained.model
     model = model.double().eval()
     found = []

@@ -25,6 +25,7 @@ from .arguments import Argument, arguments_of
 from .names import DataName, ModelName
 
 __all__ = [
+    "NAME",
     "data_arguments",
     "data_class",
     "data_entry",
@@ -41,7 +42,8 @@ __all__ = [
 ]
 
 _GROUP = "dgl_orient.plugins"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
+#: What a name may be; it may stand in that of a file.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
 _data: dict[str, DataName] = dict(names.DATA)
 _models: dict[str, ModelName] = dict(names.MODELS)
@@ -133,7 +135,7 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
 
 
 def _check(name: str, pipelines: Sequence[str], cls: type, before: str | type | None) -> None:
-    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+    if not (isinstance(name, str) and NAME.fullmatch(name)):
         raise DGLError(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
     if not isinstance(cls, type):
         raise DGLError(f"Expected a class to register as {name!r}, got {cls!r}.")

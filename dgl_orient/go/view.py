@@ -24,7 +24,7 @@ __all__ = ["CloudOptions", "view", "view_cloud"]
 
 _MOST_POSES = 16
 # Arguments of the command that mean something, depending on what there is to see.
-_OF_CLOUDS = "arrows length level orientation show_global color poses points category camera up"
+_OF_CLOUDS = "arrows length level orientation show_global color poses points category columns camera up"
 _TAKES = {
     "a cloud": ("source", "cpt", "seed", *_OF_CLOUDS.split()),
     "a training's folder": ("source",),
@@ -50,6 +50,7 @@ class CloudOptions:
     camera: tuple[float, float] = (20.0, 35.0)  #: elevation and azimuth of the viewer
     up: str | None = None  #: the vertical axis; that of the training data if not given
     seed: int = 0  #: of points, poses, and a fresh network's weights
+    columns: tuple[int, ...] | None = None  #: of a table, with the coordinates; as in training if not given
 
 
 def view(
@@ -152,7 +153,7 @@ def view_cloud(
     look = _look(options)
     trained = None if checkpoint is None else load_trained(checkpoint)
     look = replace(look, camera=replace(look.camera, up=options.up or _gravity(trained)))
-    subject = read_subject(source, trained, options.points, options.category, options.seed)
+    subject = read_subject(source, trained, options.points, options.category, options.seed, options.columns)
     found = poses(subject, options.num_poses, options.seed)
     most = max(_PAGE_ARROWS, look.num_arrows) if is_page(path) else look.num_arrows
     clouds = _clouds(subject, found, options.color, most)

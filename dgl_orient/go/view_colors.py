@@ -68,7 +68,7 @@ def _of_class(subject: Subject, pose: Pose) -> list[Coloring]:
 
 
 def _of_parts(subject: Subject, pose: Pose) -> list[Coloring]:
-    label = torch.tensor([subject.label])
+    label = None if subject.label is None else torch.tensor([subject.label])
     found = subject.trained.task.answers(pose.seen.answer, pose.graph, label)
     facts = subject.trained.facts
     names = facts.get("part_names") or [str(number) for number in range(facts["num_parts"])]

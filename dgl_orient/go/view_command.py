@@ -6,7 +6,9 @@ import typer
 
 from .released import released
 
-__all__ = ["EXAMPLES", "view"]
+__all__ = ["COLUMNS_HELP", "EXAMPLES", "column_numbers", "view"]
+
+COLUMNS_HELP = "columns of tables with x, y and z, such as 0,1,2, and perhaps normals"
 
 EXAMPLES = (
     "view mug.ply --cpt results/run_0.pth --out mug.png --poses 4",
@@ -19,6 +21,16 @@ Text = str | None
 _CPT_HELP = (
     f"checkpoint file, or the name of a network: {', '.join(released())}; without it a fresh network looks"
 )
+
+
+def column_numbers(text: str | None) -> tuple[int, ...] | None:
+    """The columns that a user names, such as ``0,1,2``."""
+    if text is None:
+        return None
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {text!r}.")
+    return tuple(int(part) for part in parts)
 
 
 def view(
@@ -35,6 +47,7 @@ def view(
     poses: Annotated[int, typer.Option(min=1, help="show it in so many poses, and turned back")] = 1,
     points: Annotated[int | None, typer.Option(min=1, help="how many points to take of the file")] = None,
     category: Annotated[Text, typer.Option(help="category of the file, for partseg")] = None,
+    columns: Annotated[Text, typer.Option(help=COLUMNS_HELP)] = None,
     camera: Annotated[tuple[float, float], typer.Option(help="elevation and azimuth, degrees")] = (20, 35),
     up: Annotated[Text, typer.Option(help="vertical axis: x, y or z")] = None,
     seed: Annotated[int, typer.Option(help="of points, poses and a fresh network")] = 0,
@@ -51,7 +64,19 @@ def view(
 
     given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
     options = CloudOptions(
-        arrows, length, level, orientation, show_global, color, poses, points, category, camera, up, seed
+        arrows,
+        length,
+        level,
+        orientation,
+        show_global,
+        color,
+        poses,
+        points,
+        category,
+        camera,
+        up,
+        seed,
+        column_numbers(columns),
     )
     written = draw(source, cpt, out, options, quality, clouds, allow_plugins, not quiet, given)
     if not quiet:

@@ -116,7 +116,7 @@ class _ProductsWithin(torch.autograd.Function):
             if to_rows is not None or to_maps is not None:
                 near = u.index_select(0, index).view(*neighbours[part].shape, -1)
             if to_rows is not None:
-                torch.bmm(near, weighted.transpose(1, 2), out=to_rows[part])
+                to_rows[part] = torch.bmm(near, weighted.transpose(1, 2))
             if to_maps is not None:
-                torch.mul(torch.bmm(rows[part].transpose(1, 2), near), gradient, out=to_maps[part])
+                to_maps[part] = torch.bmm(rows[part].transpose(1, 2), near) * gradient
         return None, to_u, None if to_rows is None else to_rows.view_as(around), to_maps

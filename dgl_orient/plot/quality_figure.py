@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .saving import new_figure
+from .saving import add_title, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def quality_figure(networks: Mapping[str, Mapping[str, object]], title: str = ""
         What is written above all.
     """
     figure = new_figure((11.0, 5.6))
-    figure.suptitle(title, fontsize=10)
+    add_title(figure, title, 10)
     grid = figure.subplots(2, 3)
     has_answers = any("accuracy" in found for found in networks.values())
     for axes, (name, label) in zip(grid[0], _AMOUNTS.items()):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ENDINGS",
     "PICTURES",
+    "add_title",
     "check_ending",
     "figure_bytes",
     "figure_page",
@@ -27,6 +28,7 @@ __all__ = [
     "save_any",
     "save_figure",
     "save_text",
+    "writable",
 ]
 
 #: Endings of pictures, all made by matplotlib.
@@ -71,6 +73,16 @@ def _require_matplotlib() -> None:
         raise DGLError(
             f"Pictures need the package {error.name}: install it with pip install dgl-orient[plot]."
         ) from error
+
+
+def writable(text: str) -> str:
+    """The text with a question mark for what no font has: bytes of a file's name that are no letters."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def add_title(figure: Figure, title: str, fontsize: float) -> None:
+    """Write a title as it is: a file's name is no formula, whatever signs it has."""
+    figure.suptitle(writable(title), fontsize=fontsize, parse_math=False)
 
 
 def output_path(out: str | Path | None, default: str) -> Path:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .camera import Camera
 from .colors import palette
-from .saving import new_figure
+from .saving import add_title, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def training_figure(
     ['training loss', 'validation accuracy', 'learning rate']
     """
     figure = new_figure((11.0 if result else 4.6, 6.0))
-    figure.suptitle(title, fontsize=10)
+    add_title(figure, title, 10)
     curves, answers = figure.subfigures(1, 2, width_ratios=(4, 6)) if result else (figure.subfigures(), None)
     metric = metric or next((name for log in histories.values() for r in log for name in r["val"]), "")
     values = {

@@ -21,6 +21,8 @@ def write(path: Path, content: bytes | memoryview) -> None:
     DGLError
         If the file cannot be written; what was there before stays.
     """
+    if not path.name:
+        raise DGLError(f"Expected the name of a file to write, got the folder {path}.")
     temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

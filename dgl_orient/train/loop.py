@@ -13,6 +13,7 @@ from dgl import DGLError
 from torch import nn
 from torch.utils.data import Dataset
 
+from .._checks import as_plain
 from ..data import CloudLoader, cloud_loader
 from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16
@@ -304,7 +305,7 @@ def _fact(dataset: Dataset, name: str) -> object:
     """What a data set, or the one of which it is a subset, knows under a name."""
     while not hasattr(dataset, name) and hasattr(dataset, "dataset"):
         dataset = dataset.dataset
-    value = getattr(dataset, name, None)
+    value = as_plain(getattr(dataset, name, None))
     if not isinstance(value, (list, tuple)):
         return value
     return [list(each) if isinstance(each, tuple) else each for each in value]

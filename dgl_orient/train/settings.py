@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
 from dgl import DGLError
 
-from .._checks import as_integer
+from .._checks import as_integer, as_plain
 from ..data.protocols import PROTOCOLS
 
 __all__ = ["Augment", "EarlyStop", "Optimizer", "Scheduler", "Settings"]
@@ -22,9 +22,14 @@ class _Checked(ABC):
     _where = ""  # what the names begin with in a sentence
 
     def __post_init__(self) -> None:
+        self._make_plain()
         problems = self._problems()
         if problems:
             raise DGLError(" ".join(problems))
+
+    def _make_plain(self) -> None:
+        for each in fields(self):
+            object.__setattr__(self, each.name, as_plain(getattr(self, each.name)))
 
     @abstractmethod
     def _problems(self) -> list[str]:
@@ -263,6 +268,7 @@ class Settings(_Checked):
         return cls(**values)
 
     def __post_init__(self) -> None:
+        self._make_plain()
         problems = []
         for name, kind in self._nested.items():
             try:

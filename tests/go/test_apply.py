@@ -142,6 +142,17 @@ def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
     assert "broken.npz" in result.skipped[0]["reason"]
 
 
+def test_columns_of_tables_can_be_chosen(tmp_path):
+    pos = ball(40).numpy()
+    np.savetxt(tmp_path / "plain.xyz", pos)
+    np.savetxt(tmp_path / "more.xyz", np.column_stack([np.full(40, 7), pos, 255 * np.ones((40, 3))]))
+    with pytest.raises(DGLError, match="--columns 0,1,2"):
+        _apply("pointcls", tmp_path / "more.xyz", tmp_path / "out")
+    (plain,) = _apply("pointcls", tmp_path / "plain.xyz", tmp_path / "out").predictions
+    (more,) = _apply("pointcls", tmp_path / "more.xyz", tmp_path / "out", columns=(1, 2, 3)).predictions
+    assert plain["probabilities"] == more["probabilities"]
+
+
 def test_nothing_but_bad_files_is_an_error(tmp_path):
     (tmp_path / "empty.xyz").write_text("")
     with pytest.raises(DGLError, match=r"empty\.xyz"):

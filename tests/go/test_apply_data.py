@@ -85,6 +85,20 @@ def test_a_data_set_of_other_classes_is_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_the_script_of_a_recipe_imports_its_plugins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_marked_plugin.py").write_text("open('imported', 'w').close()")
+    path = tiny.trained("pointcls")
+    recipe = {"pipeline_name": "pointcls", "pipeline_mode": "apply", "cpt_path": str(path)}
+    recipe |= {"plugins": ["my_marked_plugin"], "data": {**load_trained(path).recipe["data"], "split": "val"}}
+    (tmp_path / "script.py").write_text(
+        apply_script(recipe | {"device": "cpu", "general_pipeline": {"save_path": "own"}})
+    )
+    runpy.run_path("script.py", run_name="__main__")
+    assert (tmp_path / "imported").exists() and (tmp_path / "own").exists()
+
+
 def test_the_script_of_a_recipe_predicts_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tiny.trained("pointcls")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.data import CloudDataset, Clouds, Shapes, write_cloud
+from dgl_orient.go.apply import apply
+from dgl_orient.go.apply_data import apply_data
 from dgl_orient.go.build import Trained, build, load_trained, model_of, transform_steps
+from dgl_orient.go.recipe import check
 from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
@@ -222,3 +226,54 @@ def test_the_number_of_points_is_that_of_the_test_set():
     assert trained({"train": 1024, "val": 256, "test": 200}).num_points == 200
     assert trained({"train": 512}).num_points == 1024  # the data set's own
     assert trained(64).num_points == 64
+
+
+class _Unnamed(CloudDataset):
+    """Clouds with two parts, and labels of numbers of NumPy if they have any."""
+
+    gravity = "z"
+
+    def __init__(self, split: str, size: int = 8, transform=None, seed: int = 0):
+        self.size = size
+        super().__init__(type(self).__name__, transform=transform, seed=seed)
+
+    def process(self):
+        rng, n = np.random.default_rng(0), 40 * self.size
+        points = {"pos": rng.random((n, 3)).astype(np.float32), "part": rng.integers(2, size=n)}
+        labels = {"label": np.arange(self.size) % 2} if hasattr(self, "num_classes") else {}
+        self.clouds = Clouds(np.full(self.size, 40), points, labels)
+
+
+class _Classes(_Unnamed):
+    num_classes = np.int64(2)
+
+
+class _Parts(_Unnamed):
+    num_parts, class_parts = np.int64(2), np.array([[0, 1]])
+
+
+@pytest.mark.parametrize("pipeline, cls", [("pointcls", _Classes), ("partseg", _Parts)])
+def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cls, tmp_path):
+    register_data(f"unnamed-{pipeline}", [pipeline])(cls)
+    data = {"name": f"unnamed-{pipeline}", "size": 6}
+    recipe = tiny.recipe(pipeline) | {"data": data}
+    tiny.train(check(recipe), tmp_path / "results")
+    path = tmp_path / "results" / "run_0.pth"
+    write_cloud(tmp_path / "cloud.ply", np.random.default_rng(1).random((40, 3)))
+    (of_file,) = apply(path, [tmp_path / "cloud.ply"], tmp_path / "out", progress=False).predictions
+    of_data = apply_data(path, check(recipe)["data"], "test", tmp_path / "own", progress=False).predictions
+    assert len(of_data) == 6
+    key = {"pointcls": "class", "partseg": "category"}[pipeline]
+    assert {each[key] for each in (of_file, *of_data)} <= {"0", "1"}
+
+
+def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    for changes in ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}):
+        checkpoint.save(tmp_path / "odd.pth", state | {"facts": state["facts"] | changes})
+        with pytest.raises(DGLError, match="odd.pth"):
+            load_trained(tmp_path / "odd.pth")
+    for name in ("weights", "facts"):
+        checkpoint.save(tmp_path / "odd.pth", state | {name: [1]})
+        with pytest.raises(DGLError, match="odd.pth"):
+            load_trained(tmp_path / "odd.pth")

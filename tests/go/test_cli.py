@@ -238,6 +238,30 @@ def test_apply_directly_and_by_recipe(training, in_folder, capfd):
     assert json.loads((in_folder / "second" / "predictions.json").read_text()) == first
 
 
+def test_columns_are_given_as_numbers(training, in_folder, capfd):
+    cloud = np.random.default_rng(0).random((50, 3))
+    np.savetxt(in_folder / "rgb.txt", np.column_stack([cloud, 200 + cloud]))
+    given = ["rgb.txt", "--cpt", training / "results" / "run_0.pth", "--quiet", "--columns"]
+    assert answer(capfd, "apply", *given, "0,1,2") == (0, "", "")
+    code, _, err = answer(capfd, "apply", *given, "x,y")
+    assert code == 2 and "such as 0,1,2, got 'x,y'" in err
+    code, _, err = answer(capfd, "view", *given, "0, 1,2", "--out", "rgb.html")
+    assert (code, err) == (0, "") and (in_folder / "rgb.html").exists()
+
+
+def test_names_of_files_are_no_formulas(in_folder, capfd):
+    for name in ("scan_$5_$.ply", os.fsdecode(b"\xff.ply")):
+        write_cloud(in_folder / name, np.random.default_rng(0).random((50, 3)))
+        code, _, err = answer(capfd, "view", name, "--out", "seen.png", "--seed", 10**20)
+        assert code == 0, err
+
+
+@pytest.mark.parametrize("output", [".", "", ".."])
+def test_scripts_need_a_name(training, output, in_folder, capfd):
+    code, _, err = answer(capfd, "export", "--cfg", training / "cfg.yaml", "--output", output)
+    assert code == 2 and err.count("\n") == 1 and "write" in err
+
+
 def test_warnings_are_sentences(training, in_folder, capfd):
     write_cloud(in_folder / "small.ply", np.random.default_rng(0).random((9, 3)))
     given = ["apply", "--cpt", training / "results" / "run_0.pth", "small.ply", "--quiet"]

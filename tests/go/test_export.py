@@ -83,6 +83,10 @@ def test_all_settings_give_code_of_our_style(name, tmp_path):
         subprocess.run([ruff, "format", "--check", *options], check=True)
 
 
+def test_a_plateau_is_what_it_is_in_recipes():
+    assert "threshold=0.0" in script_of(tiny.recipe("pointcls", **VARIANTS["plateau"]))
+
+
 def test_the_sign_of_normals_changes_the_loss_and_the_choice_of_the_epoch():
     signed, unsigned = (
         script_of(tiny.recipe("normals", signed=value)).splitlines() for value in (True, False)

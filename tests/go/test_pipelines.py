@@ -174,6 +174,20 @@ def test_configure_apply_to_a_data_set(trained, tmp_path):
     assert len(caught.value.problems) == 3
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"model": None}, {"general_pipeline": [1]}, {"model": {"name": "../evil"}}, {"pipeline_name": []}],
+)
+def test_configure_apply_refuses_a_strangers_recipe(trained, tmp_path, changes, monkeypatch):
+    (folder := tmp_path / "here").mkdir()
+    monkeypatch.chdir(folder)
+    state = checkpoint.load(trained)
+    checkpoint.save(folder / "odd.pth", state | {"recipe": state["recipe"] | changes})
+    with pytest.raises(DGLError, match="holds no recipe of ours"):
+        pipelines.configure_apply("partseg", folder / "odd.pth")
+    assert [path.name for path in folder.iterdir()] == ["odd.pth"]
+
+
 def test_configure_apply_refuses(trained, tmp_path):
     with pytest.raises(DGLError, match="is of the pipeline 'partseg', not 'pointcls'"):
         pipelines.configure_apply("pointcls", trained, cfg=tmp_path / "apply.yaml")

@@ -211,6 +211,15 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(function, (feats[0], pos[0], orient))
 
 
+def test_second_derivatives_in_training():
+    pos, feat = ball(12).requires_grad_(), torch.randn(12, 4, dtype=torch.float64, generator=generator(1))
+    graph = dgl_orient.knn_graph(pos.detach(), 4)
+    orient = random_rotation(12, torch.float64, generator(2)).unsqueeze(1)
+    conv = OrientedEdgeConv(4, 3, batch_norm=True).double().train()
+    inputs = (pos, feat.requires_grad_())
+    assert torch.autograd.gradgradcheck(lambda pos, feat: conv(graph, feat, pos, orient), inputs)
+
+
 def test_nodes_without_neighbours():
     graph = dgl.graph(([0, 1], [1, 0]), num_nodes=3)
     feat, pos, orient = torch.randn(3, 5), torch.randn(3, 3), random_rotation(3).unsqueeze(1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
+import torch
 from dgl import DGLError
 
 from dgl_orient.train.settings import Augment, EarlyStop, Optimizer, Scheduler, Settings
@@ -34,6 +36,20 @@ def test_round_trip_through_json(values):
     assert Settings.of(plain) == settings
     for name, value in values.items():
         assert plain[name] == value or value.items() <= plain[name].items()
+
+
+def test_numbers_of_numpy_and_torch_become_plain_ones():
+    settings = Settings(
+        seed=np.int64(3),
+        num_epochs=torch.tensor(4),
+        optimizer={"lr": np.float64(0.1), "weight_decay": np.float32(0.5)},
+        augment={"scale": (np.float64(0.5), np.float64(2.0))},
+        bf16=np.bool_(False),
+    )
+    plain = json.loads(json.dumps(settings.as_dict()))
+    assert Settings.of(plain) == settings == Settings.of(settings.as_dict())
+    assert type(settings.seed) is type(settings.num_epochs) is int
+    assert type(settings.optimizer.lr) is type(settings.augment.scale[0]) is float
 
 
 def test_nested_settings_may_be_given_as_what_they_are():
