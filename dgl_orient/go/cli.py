@@ -287,7 +287,7 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.strerror:
         return f"Cannot use {error.filename or 'a file'}: {error.strerror.lower()}."
     if isinstance(error, OSError):  # of the network, such as a download of dglgo's
-        return f"Cannot go on: {str(error).splitlines()[0]}" if str(error) else None
+        return f"Cannot go on: {(str(error) or type(error).__name__).splitlines()[0].rstrip('.')}."
     if isinstance(error, MemoryError):
         return "Out of memory; use fewer or smaller clouds, or a smaller batch size."
     return None

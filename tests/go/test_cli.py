@@ -262,6 +262,12 @@ def test_scripts_need_a_name(training, output, in_folder, capfd):
     assert code == 2 and err.count("\n") == 1 and "write" in err
 
 
+def test_errors_of_the_network_are_sentences():
+    assert cli._sentence(ConnectionError("no route\nto the host")) == "Cannot go on: no route."
+    assert cli._sentence(OSError(2, "No such file", "x.yaml")) == "Cannot use x.yaml: no such file."
+    assert cli._sentence(RuntimeError("of ours")) is None
+
+
 def test_warnings_are_sentences(training, in_folder, capfd):
     write_cloud(in_folder / "small.ply", np.random.default_rng(0).random((9, 3)))
     given = ["apply", "--cpt", training / "results" / "run_0.pth", "small.ply", "--quiet"]
