@@ -45,9 +45,9 @@ def as_plain(value: object) -> object:
     """Numbers and arrays of NumPy and PyTorch as those of Python, which files of all kinds can hold."""
     if isinstance(value, (np.generic, np.ndarray, Tensor)):
         return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return type(value)([as_plain(each) for each in value])
-    return value
+    if isinstance(value, tuple):
+        return tuple(as_plain(each) for each in value)
+    return [as_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def cloud_sizes(pos: Tensor, batch_num_nodes: Tensor | Sequence[int] | None) -> Tensor:

@@ -166,7 +166,7 @@ def _fastest(search: _Search) -> str:
     low_dimensional = search.points.shape[1] <= _TREE_MAX_DIM
     if search.points.is_cuda:
         return "bruteforce-sharemem" if low_dimensional else "dense"
-    # Of the clouds in which most points ask, not of most clouds.
+    # The dense search costs the number of pairs.
     pairs = int((search.sizes * search.query_sizes).sum())
     large = pairs >= _TREE_MIN_POINTS * len(search.queries)
     return "kd-tree" if low_dimensional and large else "dense"

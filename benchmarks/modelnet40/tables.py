@@ -32,7 +32,10 @@ def classes(found: Found) -> list[str]:
     return [
         "## Classes",
         f"Instance accuracy in percent after {epochs} epochs, beside that of the paper, which trains the "
-        f"full networks with 1,024 points. Later work reports up to {LATER} from coordinates alone.",
+        f"full networks with 1,024 points. Later work reports up to {LATER} from coordinates alone. "
+        "Orientations of points are made here of vectors that the cloud's moments and the surface give "
+        "(`moments` and `surface` of the recipe), not by the paper's V-GConv layers on the points, which the "
+        "trial on-graph has.",
         table(head, rows),
         "Class accuracy in percent, the mean of the classes' accuracies:",
         table(["network", *_HEAD], by_class),

@@ -62,7 +62,7 @@ class FolderDataset(CloudDataset):
     gravity : str, optional
         The axis along which the shapes stand upright, ``"x"``, ``"y"`` or ``"z"``.
     save_dir : str or Path, optional
-        Where to keep what was read. Default: the folder, or the one of the list
+        Where to keep what was read, in a hidden file. Default: the folder, or the one of the list
     transform : callable, optional
         From graph to graph, applied at every access.
     seed : int

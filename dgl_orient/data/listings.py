@@ -71,7 +71,7 @@ def _split_of(path: Path) -> str | None:
 
 
 def _of_class(folder: Path) -> list[Path]:
-    files = list(_files_below(folder))
+    files = list(_files_below(folder, (os.path.realpath(folder.parent),)))
     if not files:
         raise DGLError(
             f"The class folder {folder} has no files that end in {' '.join(EXTENSIONS)}: add some or remove "
@@ -80,12 +80,14 @@ def _of_class(folder: Path) -> list[Path]:
     return files
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def _files_below(folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
+    """All in it, but for links to the folders above it, which would lead here again and again."""
+    real = os.path.realpath(folder)
+    if real in above:
+        return
     for entry in _entries(folder):
-        if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
-            continue  # a link to where we are, which would have no end
         if entry.is_dir():
-            yield from _files_below(entry)
+            yield from _files_below(entry, (*above, real))
         elif entry.suffix.lower() in EXTENSIONS:
             yield entry
 

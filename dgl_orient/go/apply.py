@@ -101,11 +101,13 @@ def apply(
     sources, sizes, skipped = readable_files(found, read, skip_bad, progress)
     paths = outputs.destinations(sources, folder, ending)
     clouds = CloudFiles(sources, _pieces(trained, sizes, seed), read, trained.prepare)
-    answers = predict(trained.model, trained.task, clouds, batch_size, device=device, progress=progress)
+    answers = predict(
+        trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress
+    )
     predictions, written, seen = [], [], []
     for number, answer in _of_files(clouds.pieces, answers):
         cloud = read(sources[number])
-        seen.append(_points_seen(trained, cloud))
+        seen.append(_points_seen(trained, cloud, sources[number].path, columns))
         about, of_points = outputs.MAKERS[trained.pipeline](trained, answer, cloud.label)
         entry = {"file": str(sources[number].path)}
         if of_points:
@@ -148,10 +150,7 @@ def _check_category(trained: Trained, category: str | None) -> None:
     if category is None:
         return
     if not trained.is_told_category:
-        raise DGLError(
-            f"This network is for {trained.pipeline}, but only one for partseg is told a category; leave out "
-            f"--category."
-        )
+        raise DGLError(f"This network, for {trained.pipeline}, is not told a category; leave out --category.")
     _number(category, trained, f"--category, got {category!r}")
 
 
@@ -174,10 +173,13 @@ def _pieces(trained: Trained, sizes: Sequence[int], seed: int) -> list[Piece]:
     return [Piece(number, *part) for number, size in enumerate(sizes) for part in dealt(size, most, seed)]
 
 
-def _points_seen(trained: Trained, cloud: Cloud) -> int:
-    """How many points of a file the network sees; those that fill up a small cloud are counted once."""
+def _points_seen(trained: Trained, cloud: Cloud, path: Path, columns: Sequence[int] | None) -> int:
+    """How many points of a file the network sees, or could: those that coincide are counted once."""
     pos = cloud.points["pos"]
-    return len(np.unique(pos, axis=0)) if trained.pipeline == "pointcls" else len(pos)
+    if trained.pipeline != "pointcls" or len(np.unique(pos, axis=0)) == len(pos):
+        return len(pos)
+    # Some are there twice: the cloud was filled up, or the file has such points among enough others.
+    return len(np.unique(read_cloud(path, columns=columns)["pos"], axis=0))
 
 
 def _warn_of_few_points(trained: Trained, sources: Sequence[Source], seen: Sequence[int]) -> None:

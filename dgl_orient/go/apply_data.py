@@ -65,7 +65,9 @@ def apply_data(
     _check_classes(trained, clouds, data["name"])
     folder = outputs.make_folder(output)
     predictions, written = [], []
-    answers = predict(trained.model, trained.task, clouds, batch_size, device=device, progress=progress)
+    answers = predict(
+        trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress
+    )
     for number, answer in enumerate(answers):
         graph, label = _pair(clouds[number])
         about, of_points = outputs.MAKERS[trained.pipeline](trained, answer, label)

@@ -13,7 +13,7 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
 from torch import nn
 
-from .._checks import as_plain
+from .._checks import as_integer, as_plain
 from ..data import CloudDataset, UnitSphere, protocol, transforms
 from ..train import checkpoint as checkpoints
 from ..train.distributed import device_of
@@ -21,7 +21,7 @@ from ..train.loop import Splits
 from ..train.settings import Augment, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import check, data_arguments
-from .registry import data_class, following_options, model_class
+from .registry import data_class, following_options, model_maker
 from .released import checkpoint_path
 
 __all__ = [
@@ -41,6 +41,8 @@ __all__ = [
 FACTS = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
 #: As much of them as a network must know, where no data set was read yet.
 _ANY_FACTS = {"num_classes": 2, "num_parts": 2}
+#: A file that says more is no network's.
+_MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class Trained:
     def num_points(self) -> int | None:
         """How many points its clouds had when they were scored; None if any number."""
         return _argument(self.recipe, "num_points")
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        return next(self.model.parameters()).device
 
     @property
     def columns(self) -> tuple[int, ...] | None:
@@ -166,7 +173,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
         raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
     try:
         with torch.random.fork_rng(devices=[]):
-            facts = _named(state["facts"])
+            facts = _completed(state["facts"])
             model, task = _new_model(recipe, facts), _task(recipe, facts)
     except (DGLError, TypeError, ValueError, AttributeError) as error:
         raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
@@ -224,25 +231,31 @@ def model_options(
         return [], given
     if recipe["pipeline_name"] == "pointcls":
         return [_fact(recipe, facts, "num_classes")], given
-    name, pipeline = recipe["model"]["name"], recipe["pipeline_name"]
-    if pipeline == "normals":
-        return [1], following_options(name, pipeline, {"out": "vectors"}) | given
-    following = following_options(name, pipeline, {"num_categories": facts.get("num_classes", 0)})
+    make = model_maker(recipe["model"], recipe["pipeline_name"])
+    if recipe["pipeline_name"] == "normals":
+        return [1], following_options(make, {"out": "vectors"}) | given
+    following = following_options(make, {"num_categories": facts.get("num_classes", 0)})
     return [_fact(recipe, facts, "num_parts")], following | given
 
 
 def facts_of(dataset: CloudDataset) -> dict[str, object]:
-    """What a task and its network must know of a data set: as in :data:`FACTS`, and names of all classes."""
-    return _named({name: as_plain(getattr(dataset, name)) for name in FACTS if hasattr(dataset, name)})
+    """What a task and its network must know of a data set: as in :data:`FACTS`, as far as it has them."""
+    facts = {name: as_plain(getattr(dataset, name, None)) for name in FACTS}
+    return _completed({name: fact for name, fact in facts.items() if fact is not None})
 
 
-def _named(facts: Mapping[str, object]) -> dict[str, object]:
-    """The same with numbers for the names of classes, where the data set has none."""
-    number = facts.get("num_classes", len(facts.get("class_parts", ())))
-    names = facts.get("class_names") or [str(each) for each in range(number)]
-    if len(names) != number:
+def _completed(facts: Mapping[str, object]) -> dict[str, object]:
+    """The same with the number of categories and the names of classes that follow from the others."""
+    parts = facts.get("class_parts", ())
+    # A single category is none that a network has to be told.
+    known = {"num_classes": len(parts)} | facts if len(parts) > 1 else dict(facts)
+    number = as_integer(known.get("num_classes", len(parts)))
+    if number is None or not 0 <= number <= _MOST_CLASSES:
+        raise DGLError(f"Expected num_classes of at most {_MOST_CLASSES:,}, got {known['num_classes']!r}.")
+    names = known.setdefault("class_names", [str(each) for each in range(number)])
+    if number and len(names) != number:
         raise DGLError(f"Expected as many class_names as classes, got {len(names)} for {number}.")
-    return {**facts, "class_names": names}
+    return known
 
 
 def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:
@@ -255,11 +268,9 @@ def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:
 
 
 def _new_model(recipe: Mapping[str, object], facts: Mapping[str, object]) -> nn.Module:
-    cls = model_class(recipe["model"]["name"], recipe["pipeline_name"])
     positional, named = model_options(recipe, facts)
-    make = cls.light if recipe["model"].get("preset") == "light" else cls
     try:
-        return make(*positional, **named)
+        return model_maker(recipe["model"], recipe["pipeline_name"])(*positional, **named)
     except (TypeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DGLError(

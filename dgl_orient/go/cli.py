@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from . import names, shipped, view_command
+from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
 from .released import DEFAULT, released
 
@@ -90,7 +91,7 @@ def apply(
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
     file_format: Annotated[Text, typer.Option("--format", help="ply or npz")] = None,
     category: Annotated[Text, typer.Option(help="category of all files, for partseg")] = None,
-    columns: Annotated[Text, typer.Option(help=view_command.COLUMNS_HELP)] = None,
+    columns: Annotated[Text, typer.Option(help=COLUMNS_HELP)] = None,
     seed: Annotated[int, typer.Option(help="of the points taken from a file")] = 0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
@@ -111,7 +112,7 @@ def apply(
         written = verbs.apply_recipe(cfg, allow_plugins, progress=not quiet)
     else:
         options = dict(device=device, batch_size=batch_size, file_format=file_format, category=category)
-        options["columns"] = view_command.column_numbers(columns)
+        options["columns"] = column_numbers(columns)
         written = verbs.apply_files(
             cpt, inputs, out, allow_plugins, not quiet, seed=seed, skip_bad=skip_bad, **options
         )

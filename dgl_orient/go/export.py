@@ -17,7 +17,7 @@ from dgl import DGLError
 from ..train import atomic
 from ..train.settings import Settings
 from .build import data_options, transform_steps
-from .registry import data_class, following_options, model_class
+from .registry import data_class, following_options, model_class, model_maker
 
 __all__ = ["export", "script_of"]
 
@@ -182,7 +182,7 @@ def _model(recipe: Mapping[str, object]) -> str:
     preset = ".light" if recipe["model"].get("preset") == "light" else ""
     given = {key: value for key, value in recipe["model"].items() if key not in ("name", "preset")}
     first = [_OUTPUTS[pipeline]] if pipeline in _OUTPUTS else []
-    following = following_options(recipe["model"]["name"], pipeline, _FOLLOWING.get(pipeline, {}))
+    following = following_options(model_maker(recipe["model"], pipeline), _FOLLOWING.get(pipeline, {}))
     return _call(name + preset, first, following | _literals_of(given), "    return ")
 
 

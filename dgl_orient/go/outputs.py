@@ -35,7 +35,7 @@ def _class(trained: Trained, logits: Tensor, label: int | None) -> Answer:
 
 
 def _parts(trained: Trained, logits: Tensor, label: int | None) -> Answer:
-    label = label or 0  # without a category there is but one
+    label = 0 if label is None else label  # without a category there is but one
     parts = list(trained.facts["class_parts"][label])
     shares, best = logits[:, parts].double().softmax(1).max(1)  # (n,) each
     part = np.array(parts)[best.numpy()]

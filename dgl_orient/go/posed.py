@@ -95,7 +95,7 @@ def read_subject(
 def _label(path: Path, trained: Trained | None, category: str | None) -> int | None:
     if trained is None or not trained.is_told_category:
         if category is not None:
-            raise DGLError("Only a network for partseg is told a category; leave out --category.")
+            raise DGLError("There is no network that is told a category; leave out --category.")
         return None
     names = list(trained.facts["class_names"])
     name = path.absolute().parent.name if category is None else category

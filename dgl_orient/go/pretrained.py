@@ -62,7 +62,7 @@ def pretrained(name: str | Path) -> nn.Module:
     """
     if not isinstance(name, (str, Path)):
         raise DGLError(f"There is no pretrained network {name!r}; {nearest(name, released())}")
-    trained = load_trained(released().get(str(name), name))
+    trained = load_trained(name)
     trained.model.meta = Meta(
         str(name),
         list(trained.facts.get("class_names", ())),

@@ -35,6 +35,7 @@ __all__ = [
     "imported_plugins",
     "model_arguments",
     "model_class",
+    "model_maker",
     "model_names",
     "model_pipelines",
     "register_data",
@@ -226,9 +227,23 @@ def model_class(name: str, pipeline: str) -> type:
     return _resolve(_models[name].where[pipeline])
 
 
-def following_options(name: str, pipeline: str, options: Mapping[str, object]) -> dict[str, object]:
-    """Those of the arguments that follow from the task which the network takes: one of a user need not."""
-    takes = inspect.signature(model_class(name, pipeline)).parameters.values()
+def model_maker(section: Mapping[str, object], pipeline: str) -> Callable:
+    """What makes the network that a recipe's ``model`` describes: its class, or its method for a preset."""
+    cls = model_class(section["name"], pipeline)
+    return cls.light if section.get("preset") == "light" else cls
+
+
+def following_options(make: Callable, options: Mapping[str, object]) -> dict[str, object]:
+    """Those of the arguments that follow from the task which the network takes: one of a user need not.
+
+    Parameters
+    ----------
+    make : callable
+        What makes the network. Its first argument is the number of outputs, whatever it is called.
+    options : mapping
+        The arguments.
+    """
+    takes = list(inspect.signature(make).parameters.values())[1:]
     if any(each.kind is each.VAR_KEYWORD for each in takes):
         return dict(options)
     taken = {each.name for each in takes}

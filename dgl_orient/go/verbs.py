@@ -96,7 +96,9 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
     if is_foreign(recipe):
         run_foreign("export", cfg=cfg, output=output)
     elif recipe.get("pipeline_mode") == "apply":
-        Path(output).write_text(apply_script(check_apply(recipe)), encoding="utf-8")
+        from ..train import atomic
+
+        atomic.write(Path(output), apply_script(check_apply(recipe)).encode())
     else:
         from . import export as exporting
 

@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
+from .columns import COLUMNS_HELP, column_numbers
 from .released import released
 
-__all__ = ["COLUMNS_HELP", "EXAMPLES", "column_numbers", "view"]
-
-COLUMNS_HELP = "columns of tables with x, y and z, such as 0,1,2, and perhaps normals"
+__all__ = ["EXAMPLES", "view"]
 
 EXAMPLES = (
     "view mug.ply --cpt results/run_0.pth --out mug.png --poses 4",
@@ -21,16 +20,6 @@ Text = str | None
 _CPT_HELP = (
     f"checkpoint file, or the name of a network: {', '.join(released())}; without it a fresh network looks"
 )
-
-
-def column_numbers(text: str | None) -> tuple[int, ...] | None:
-    """The columns that a user names, such as ``0,1,2``."""
-    if text is None:
-        return None
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
-        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {text!r}.")
-    return tuple(int(part) for part in parts)
 
 
 def view(
@@ -64,19 +53,19 @@ def view(
 
     given = [name for name in ctx.params if ctx.get_parameter_source(name).name == "COMMANDLINE"]
     options = CloudOptions(
-        arrows,
-        length,
-        level,
-        orientation,
-        show_global,
-        color,
-        poses,
-        points,
-        category,
-        camera,
-        up,
-        seed,
-        column_numbers(columns),
+        num_arrows=arrows,
+        arrow_length=length,
+        level=level,
+        orientation=orientation,
+        show_global=show_global,
+        color=color,
+        num_poses=poses,
+        points=points,
+        category=category,
+        camera=camera,
+        up=up,
+        seed=seed,
+        columns=column_numbers(columns),
     )
     written = draw(source, cpt, out, options, quality, clouds, allow_plugins, not quiet, given)
     if not quiet:

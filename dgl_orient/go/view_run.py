@@ -124,8 +124,7 @@ def _iou(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
         found = task.answers(logits, graph, category)
         metric.update(found, graph.ndata["part"], category, graph.batch_num_nodes())
-    names = trained.facts.get("class_names") or [str(number) for number in range(len(task.class_parts))]
-    return iou_bars(metric.by_class(), names)
+    return iou_bars(metric.by_class(), trained.facts["class_names"])
 
 
 def _normals(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:

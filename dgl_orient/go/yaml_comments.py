@@ -86,7 +86,9 @@ def _text(argument: Argument) -> str:
     """What it is, and what it may be if that is not said yet."""
     if all(re.search(rf"\b{re.escape(choice)}\b", argument.help) for choice in argument.choices):
         return argument.help
-    return f"{argument.help.rstrip('.')}: {', '.join(argument.choices[:-1])} or {argument.choices[-1]}."
+    *others, last = argument.choices
+    choices = f"{', '.join(others)} or {last}." if others else f"{last}."
+    return f"{argument.help.rstrip('.')}: {choices}" if argument.help else choices
 
 
 def _short(default: object) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from dgl import DGLError
 
 from .colors import AXIS_COLORS, Coloring
-from .saving import add_title, new_figure, writable
+from .saving import new_figure, writable
 from .scene import Look, OrientedCloud, arrows
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def cloud_figure(
     ]
     _set_limits(drawn)
     if title:
-        add_title(figure, title, 9)
+        figure.suptitle(writable(title), fontsize=9)
     _add_legend(figure, panels[0][0].coloring(looks[0][0].color))
     return figure
 
@@ -106,7 +106,7 @@ def _draw(axes: Axes, cloud: OrientedCloud, look: Look) -> np.ndarray:
         shapes = shapes + _draw_global(axes, cloud, look)
     axes.set_aspect("equal")
     if cloud.title:
-        axes.set_title(writable(cloud.title), fontsize=8, pad=2, parse_math=False)
+        axes.set_title(writable(cloud.title), fontsize=8, pad=2)
     return np.concatenate(shapes)
 
 
@@ -172,7 +172,7 @@ def _add_legend(figure: Figure, coloring: Coloring) -> None:
     from matplotlib.patches import Patch
 
     entries = coloring.legend[:_MOST_LEGEND]
-    handles = [Patch(color=np.array(color) / 255, label=words) for words, color in entries]
+    handles = [Patch(color=np.array(color) / 255, label=writable(words)) for words, color in entries]
     figure.legend(
         handles=handles,
         loc="outside lower center",

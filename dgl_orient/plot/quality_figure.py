@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .saving import add_title, new_figure
+from .saving import new_figure, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def quality_figure(networks: Mapping[str, Mapping[str, object]], title: str = ""
         What is written above all.
     """
     figure = new_figure((11.0, 5.6))
-    add_title(figure, title, 10)
+    figure.suptitle(writable(title), fontsize=10)
     grid = figure.subplots(2, 3)
     has_answers = any("accuracy" in found for found in networks.values())
     for axes, (name, label) in zip(grid[0], _AMOUNTS.items()):
@@ -68,7 +68,7 @@ def _draw_drift(axes: Axes, networks: Mapping[str, Mapping[str, object]], name: 
                 rows.append((each["amount"], angles["p25"], angles["median"], angles["p75"]))
             amounts, low, middle, high = zip(*rows)
             color = f"C{level}"
-            axes.plot(amounts, middle, line, marker=".", color=color, label=f"{network}, {words}")
+            axes.plot(amounts, middle, line, marker=".", color=color, label=writable(f"{network}, {words}"))
             if line == "-":
                 axes.fill_between(amounts, low, high, color=color, alpha=0.15, lw=0)
     axes.axhline(UNRELATED, color="grey", lw=0.8, ls=(0, (1, 2)))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ENDINGS",
     "PICTURES",
-    "add_title",
     "check_ending",
     "figure_bytes",
     "figure_page",
@@ -76,13 +75,8 @@ def _require_matplotlib() -> None:
 
 
 def writable(text: str) -> str:
-    """The text with a question mark for what no font has: bytes of a file's name that are no letters."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def add_title(figure: Figure, title: str, fontsize: float) -> None:
-    """Write a title as it is: a file's name is no formula, whatever signs it has."""
-    figure.suptitle(writable(title), fontsize=fontsize, parse_math=False)
+    """A name as matplotlib can write it: no formula, whatever its signs, and only what a font may have."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("$", r"\$")
 
 
 def output_path(out: str | Path | None, default: str) -> Path:

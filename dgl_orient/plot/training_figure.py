@@ -9,7 +9,7 @@ import numpy as np
 
 from .camera import Camera
 from .colors import palette
-from .saving import add_title, new_figure
+from .saving import new_figure, writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def training_figure(
     ['training loss', 'validation accuracy', 'learning rate']
     """
     figure = new_figure((11.0 if result else 4.6, 6.0))
-    add_title(figure, title, 10)
+    figure.suptitle(writable(title), fontsize=10)
     curves, answers = figure.subfigures(1, 2, width_ratios=(4, 6)) if result else (figure.subfigures(), None)
     metric = metric or next((name for log in histories.values() for r in log for name in r["val"]), "")
     values = {
@@ -61,7 +61,7 @@ def training_figure(
     for axes, (name, value) in zip(panels, values.items()):
         for run, history in histories.items():
             epochs = [record["epoch"] for record in history]
-            axes.plot(epochs, [value(record) for record in history], marker=".", lw=1.2, label=run)
+            axes.plot(epochs, [value(record) for record in history], marker=".", lw=1.2, label=writable(run))
         axes.set_ylabel(name, fontsize=8)
         _plain(axes)
     panels[-1].set_xlabel("epoch", fontsize=8)
@@ -81,9 +81,9 @@ def confusion(matrix: np.ndarray, names: Sequence[str]) -> Drawing:
     def draw(figure: SubFigure) -> None:
         axes = figure.subplots()
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-        size = max(3, 8 - len(names) // 8)
-        axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
-        axes.set_yticks(range(len(names)), names, fontsize=size)
+        size, labels = max(3, 8 - len(names) // 8), list(map(writable, names))
+        axes.set_xticks(range(len(names)), labels, rotation=90, fontsize=size)
+        axes.set_yticks(range(len(names)), labels, fontsize=size)
         axes.set_xlabel("predicted class", fontsize=8)
         axes.set_ylabel("true class", fontsize=8)
         accuracy = np.trace(counts) / max(counts.sum(), 1)
@@ -107,7 +107,7 @@ def iou_bars(values: Sequence[float], names: Sequence[str]) -> Drawing:
         for place, value in zip(places, values):
             text = "no test cloud" if np.isnan(value) else f"{value:.3f}"
             axes.text(0.01 + np.nan_to_num(value), place, text, va="center", fontsize=7)
-        axes.set_yticks(places, names, fontsize=8)
+        axes.set_yticks(places, list(map(writable, names)), fontsize=8)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(0, 1.12)
         axes.set_xlabel("mean IoU of the category's test clouds", fontsize=8)

@@ -155,6 +155,7 @@ class Augment(_Checked):
     _where = "augment."
 
     def __post_init__(self) -> None:
+        self._make_plain()
         for name in ("scale", "stretch"):
             if isinstance(getattr(self, name), list):
                 object.__setattr__(self, name, tuple(getattr(self, name)))

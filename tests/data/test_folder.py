@@ -101,8 +101,16 @@ def test_hidden_and_other_files_are_left_out_and_inner_folders_searched(tmp_path
 def test_a_link_to_an_outer_folder_adds_nothing(tmp_path):
     root = classes(tmp_path / "shapes", {"mug": 4, "lamp": 3})
     (root / "mug" / "loop").symlink_to(root, target_is_directory=True)
+    (root / "mug" / "self").symlink_to("self")
     (root / "lamp" / "more").symlink_to(put(tmp_path / "elsewhere" / "9.xyz").parent)
     assert len(FolderDataset(root, "all", num_points=8)) == 8
+
+
+def test_links_that_lead_to_each_other_end(tmp_path):
+    root = classes(tmp_path / "shapes", {"mug/a": 2, "mug/b": 1})
+    (root / "mug" / "a" / "x").symlink_to(root / "mug" / "b")
+    (root / "mug" / "b" / "y").symlink_to(root / "mug" / "a")
+    assert len(FolderDataset(root, "all", num_points=8)) == 6  # each folder as it is, and by the other's link
 
 
 def test_meshes_bring_normals_and_a_cloud_without_is_named(tmp_path):

@@ -129,6 +129,15 @@ def test_files_with_fewer_points_than_in_training_are_told(tmp_path, pipeline):
         assert len(_apply(pipeline, files, tmp_path / "few").predictions) == 3
 
 
+def test_coincident_points_among_enough_others_are_no_few(tmp_path):
+    pos = torch.randint(6, (3000, 3), generator=generator(0)).double()
+    write_cloud(tmp_path / "grid.ply", pos)
+    assert len(np.unique(read_cloud(tmp_path / "grid.ply", 40)["pos"], axis=0)) < 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        _apply("pointcls", tmp_path / "grid.ply", tmp_path / "out")
+
+
 def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
     files = _files(tmp_path / "in")
     (files / "broken.npz").write_bytes(b"PK\x03\x04 garbled")

@@ -13,7 +13,7 @@ from dgl import DGLError
 from dgl_orient.data import CloudDataset, Clouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply
 from dgl_orient.go.apply_data import apply_data
-from dgl_orient.go.build import Trained, build, load_trained, model_of, transform_steps
+from dgl_orient.go.build import Trained, build, facts_of, load_trained, model_of, transform_steps
 from dgl_orient.go.recipe import check
 from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
@@ -249,27 +249,46 @@ class _Classes(_Unnamed):
 
 
 class _Parts(_Unnamed):
-    num_parts, class_parts = np.int64(2), np.array([[0, 1]])
+    num_parts, class_parts, class_names = np.int64(2), np.array([[0, 1]]), None
 
 
-@pytest.mark.parametrize("pipeline, cls", [("pointcls", _Classes), ("partseg", _Parts)])
-def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cls, tmp_path):
-    register_data(f"unnamed-{pipeline}", [pipeline])(cls)
-    data = {"name": f"unnamed-{pipeline}", "size": 6}
+class _PartsOfTwo(_Parts):
+    num_classes, class_parts = None, [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    "pipeline, cls, category",
+    [("pointcls", _Classes, None), ("partseg", _Parts, None), ("partseg", _PartsOfTwo, "1")],
+)
+def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cls, category, tmp_path):
+    name = f"unnamed-{cls.__name__}".replace("_", "")
+    register_data(name, [pipeline])(cls)
+    data = {"name": name, "size": 6}
     recipe = tiny.recipe(pipeline) | {"data": data}
     tiny.train(check(recipe), tmp_path / "results")
     path = tmp_path / "results" / "run_0.pth"
     write_cloud(tmp_path / "cloud.ply", np.random.default_rng(1).random((40, 3)))
-    (of_file,) = apply(path, [tmp_path / "cloud.ply"], tmp_path / "out", progress=False).predictions
+    given = [tmp_path / "cloud.ply"]
+    (of_file,) = apply(path, given, tmp_path / "out", category=category, progress=False).predictions
+    if pipeline == "partseg" and category is None:
+        with pytest.raises(DGLError, match="not told a category; leave out --category"):
+            apply(path, given, tmp_path / "out", category="1", progress=False)
     of_data = apply_data(path, check(recipe)["data"], "test", tmp_path / "own", progress=False).predictions
     assert len(of_data) == 6
     key = {"pointcls": "class", "partseg": "category"}[pipeline]
     assert {each[key] for each in (of_file, *of_data)} <= {"0", "1"}
+    assert category is None or of_file["category"] == category
+
+
+def test_names_without_a_number_are_kept():
+    only = type("Only", (_Unnamed,), {"class_names": ["a", "b"], "num_parts": None})
+    assert facts_of(only("train")) == {"class_names": ["a", "b"]}
 
 
 def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
     state = checkpoint.load(tiny.trained("pointcls"))
-    for changes in ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}):
+    odd = ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}, {"num_classes": 10**12})
+    for changes in odd:
         checkpoint.save(tmp_path / "odd.pth", state | {"facts": state["facts"] | changes})
         with pytest.raises(DGLError, match="odd.pth"):
             load_trained(tmp_path / "odd.pth")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from dgl import DGLError
 
 from dgl_orient.data import write_cloud
 from dgl_orient.go import cli, environment, registry, shipped
@@ -251,7 +252,10 @@ def test_columns_are_given_as_numbers(training, in_folder, capfd):
 
 def test_names_of_files_are_no_formulas(in_folder, capfd):
     for name in ("scan_$5_$.ply", os.fsdecode(b"\xff.ply")):
-        write_cloud(in_folder / name, np.random.default_rng(0).random((50, 3)))
+        try:
+            write_cloud(in_folder / name, np.random.default_rng(0).random((50, 3)))
+        except DGLError:  # not every file system has such names
+            continue
         code, _, err = answer(capfd, "view", name, "--out", "seen.png", "--seed", 10**20)
         assert code == 0, err
 

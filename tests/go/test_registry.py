@@ -1,6 +1,5 @@
 """Names of one's own: by decorator, from a module, and from an installed package."""
 
-import inspect
 import sys
 import warnings
 
@@ -162,15 +161,36 @@ class _OfKnownParts(_OfParts):
         super().__init__(parts, width)
         assert num_categories > 1
 
+    @classmethod
+    def light(cls, parts: int, width: int = 4):
+        return cls(parts, 2, width)
+
+
+class _Out(_Vectors):
+    def __init__(self, out: int, width: int = 8):
+        super().__init__(out, width)
+
 
 @pytest.mark.parametrize(
-    ("pipeline", "cls"), [("normals", _Vectors), ("partseg", _OfParts), ("partseg", _OfKnownParts)]
+    "pipeline, cls, preset, given",
+    [
+        ("normals", _Vectors, {}, "1, width=4"),
+        ("normals", _Out, {}, "1, width=4"),
+        ("partseg", _OfParts, {}, "train_set.num_parts, width=4"),
+        (
+            "partseg",
+            _OfKnownParts,
+            {"preset": "full"},
+            "train_set.num_parts, num_categories=train_set.num_classes, width=4",
+        ),
+        ("partseg", _OfKnownParts, {"preset": "light"}, "train_set.num_parts, width=4"),
+    ],
 )
-def test_a_network_of_ones_own_is_given_what_it_takes(pipeline, cls, tmp_path):
+def test_a_network_of_ones_own_is_given_what_it_takes(pipeline, cls, preset, given, tmp_path):
     name = f"own-{cls.__name__}".replace("_", "")
     registry.register_model(name, [pipeline])(cls)
-    assert list(registry.model_arguments(name, pipeline)) == ["width"]
-    recipe = tiny.recipe(pipeline, model={"name": name, "width": 4})
+    assert set(registry.model_arguments(name, pipeline)) == {"width", *preset}
+    recipe = tiny.recipe(pipeline, model={"name": name, "width": 4} | preset)
     assert tiny.train(recipe, tmp_path / "results")["metrics"]["test"]
-    following = {"out", "num_categories"} - set(inspect.signature(cls).parameters)
-    assert not any(f"{option}=" in script_of(recipe) for option in following)
+    method = ".light" if preset == {"preset": "light"} else ""
+    assert f"return {cls.__name__}{method}({given})" in script_of(recipe)

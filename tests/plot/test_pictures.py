@@ -134,6 +134,13 @@ def test_results_tell_their_numbers():
     assert texts(trajectories([System(path, np.full((1, 3), 2.0), np.ones(1))])) == ["mean squared error 4"]
 
 
+@pytest.mark.parametrize("name", ["scan_$5_$", r"\$\frac$", "a $ sign", "\udcff"])
+def test_names_are_no_formulas(name):
+    for drawing in (confusion(np.eye(2, dtype=int), [name, "b"]), iou_bars([0.5, 1.0], [name, "b"])):
+        figure = training_figure({name: LOG, "other": LOG}, "accuracy", name, drawing)
+        figure_bytes(figure, ".png", dpi=50)
+
+
 def test_a_figure_becomes_a_page_of_its_own(tmp_path):
     figure = training_figure({"run 0": LOG}, None, "title")
     page = figure_page(figure, "<title>")

@@ -43,7 +43,7 @@ def test_numbers_of_numpy_and_torch_become_plain_ones():
         seed=np.int64(3),
         num_epochs=torch.tensor(4),
         optimizer={"lr": np.float64(0.1), "weight_decay": np.float32(0.5)},
-        augment={"scale": (np.float64(0.5), np.float64(2.0))},
+        augment={"scale": (np.float64(0.5), np.float64(2.0)), "stretch": np.array([0.5, 2.0])},
         bf16=np.bool_(False),
     )
     plain = json.loads(json.dumps(settings.as_dict()))
