@@ -14,7 +14,10 @@ from .networks import networks
 from .recipes import NETWORKS, TRAININGS, long_run, protocol_run
 from .trials import TRIALS, trial_run
 
-__all__ = ["Found", "chosen", "find", "missing"]
+__all__ = ["BUDGET", "Found", "chosen", "find", "longest", "minutes_of", "missing"]
+
+#: Of a training: so many minutes of two cores.
+BUDGET = 60
 
 Record = Mapping[str, object]
 
@@ -107,8 +110,23 @@ def _is_current(record: Record, make: Callable[..., Run], *arguments: object) ->
     return is_of(record, run)
 
 
+def longest(groups: Groups) -> dict[str, dict[str, Record]]:
+    """By network and training, that with the most epochs among those within the budget."""
+    found: dict[str, dict[str, Record]] = {}
+    for epochs in sorted(groups):
+        for model, trainings in groups[epochs].items():
+            within = {train: record for train, record in trainings.items() if minutes_of(record) <= BUDGET}
+            found.setdefault(model, {}).update(within)
+    return {model: trainings for model, trainings in found.items() if trainings}
+
+
+def minutes_of(record: Record) -> float:
+    """The minutes of two cores that a training took: half of the processor's."""
+    return (record["cpu_minutes"] or record["minutes"] * record["machine"]["threads"]) / 2
+
+
 def chosen(groups: Groups) -> int | None:
-    """The number of epochs that is reported: with the most trainings, then the most epochs."""
+    """The number of epochs that most trainings have in common; of several the largest."""
     return max(groups, key=lambda epochs: (sum(map(len, groups[epochs].values())), epochs), default=None)
 
 
@@ -116,7 +134,7 @@ def missing(found: Found) -> list[str]:
     """A sentence for everything that was not measured yet."""
     sentences = [f"{name}: its record is of another recipe than today's." for name in found.outdated]
     for task, groups in found.runs.items():
-        records = groups.get(chosen(groups), {})
+        records = longest(groups)
         for model in NETWORKS[task]:
             lacking = [train for train in TRAININGS if train not in records.get(model, {})]
             if lacking:

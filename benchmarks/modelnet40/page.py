@@ -17,8 +17,8 @@ _HEAD = f"""# ModelNet40
 What is an object, in any pose? Networks are trained on the 9,843 official training shapes of 40 classes but
 for a tenth, which chooses the best epoch; that one is scored on the 2,468 test shapes, once. Protocols say
 how shapes are turned in training / in test: about the vertical (z) or in any way (SO(3)). All networks of a
-table see the same clouds in the same order, as many points, with the same augmentations, optimizer and
-number of epochs: all of it is in `benchmarks/modelnet40/recipes.py`. The paper is
+task see the same clouds in the same order, as many points, with the same augmentations and optimizer; numbers
+of epochs are told. All of it is in `benchmarks/modelnet40/recipes.py`. The paper is
 {CITATION}.
 
 This page is written by `python -m benchmarks.modelnet40 summary` from the JSON files beside it."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..trainings.pictures import Pictures, finish
 from .disturbances import AMOUNTS
-from .found import Found, chosen
+from .found import Found, longest
 from .paper import PAPER, PROTOCOLS
 from .robustness import CLEAN
 
@@ -29,9 +29,7 @@ _AXES = {
 
 def _accuracy(figure: Figure, found: Found) -> None:
     figure.set_size_inches(7.5, 4.2)
-    axes, groups = figure.subplots(), found.runs["cls"]
-    epochs = chosen(groups)
-    models = groups[epochs]
+    axes, models = figure.subplots(), longest(found.runs["cls"])
     width = 0.8 / (2 * len(models))
     for number, (model, trainings) in enumerate(models.items()):
         tests = {name: each for record in trainings.values() for name, each in record["tests"].items()}
@@ -45,12 +43,12 @@ def _accuracy(figure: Figure, found: Found) -> None:
             bars = axes.bar(places, values, width, color=_COLOURS[model], alpha=strength, label=label)
             axes.bar_label(bars, [f"{value:.1f}" if value else "" for value in values], fontsize=7)
     axes.set_xticks(range(3), PROTOCOLS)
-    axes.set(ylabel="test accuracy, percent", ylim=(0, 119), title=f"ModelNet40, {epochs} epochs")
+    axes.set(ylabel="test accuracy, percent", ylim=(0, 119), title="ModelNet40")
     axes.legend(ncols=len(models), fontsize="small", loc="upper center")
 
 
 def _curves(figure: Figure, found: Found) -> None:
-    shown = {task: groups[chosen(groups)] for task, groups in found.runs.items() if groups}
+    shown = {task: longest(groups) for task, groups in found.runs.items() if groups}
     figure.set_size_inches(5.5 * len(shown), 4.2)
     for axes, (task, models) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown.items()):
         for model, trainings in models.items():

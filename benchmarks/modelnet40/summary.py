@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..trainings.files import write_json
 from ..trainings.pictures import draw
 from ..trainings.training import Place
-from .found import Found, Record, chosen, find, missing
+from .found import Found, Record, find, longest, minutes_of, missing
 from .page import readme
 from .plots import PICTURES
 
@@ -28,24 +28,29 @@ def summary(place: Place, quick: bool = False) -> None:
     print(f"written: {', '.join(written)} in {place.results}", flush=True)
 
 
-def summary_of(found: Found) -> dict[str, dict[str, dict[str, float]]]:
-    """Task to network to figures: what was measured by each protocol, and the longer training's minutes.
+def summary_of(found: Found) -> dict[str, dict[str, dict[str, object]]]:
+    """Task to network to figures: what was measured by each protocol after its longest training within the
+    budget, the trainings' epochs, and the longer one's minutes of two cores and by the clock.
 
     Accuracies are those of instances in percent, errors of normals the mean 1 - cos.
     """
     content = {}
     for task, groups in found.runs.items():
-        models = groups.get(chosen(groups), {})
+        models = longest(groups)
         if models:
             content[task] = {model: _row(task, trainings) for model, trainings in models.items()}
     return content
 
 
-def _row(task: str, trainings: Mapping[str, Record]) -> dict[str, float]:
+def _row(task: str, trainings: Mapping[str, Record]) -> dict[str, object]:
     metric, factor, digits = ("accuracy", 100, 2) if task == "cls" else ("normal_error", 1, 4)
     row = {
         name: round(factor * metrics[metric], digits)
         for record in trainings.values()
         for name, metrics in record["tests"].items()
     }
-    return row | {"minutes": max(record["minutes"] for record in trainings.values())}
+    return row | {
+        "minutes": round(max(map(minutes_of, trainings.values())), 2),
+        "clock_minutes": max(record["minutes"] for record in trainings.values()),
+        "epochs": {train: record["epochs"] for train, record in trainings.items()},
+    }

@@ -9,7 +9,7 @@ import torch
 from benchmarks.modelnet40 import __main__ as command_line
 from benchmarks.modelnet40 import found as finding
 from benchmarks.modelnet40.disturbances import thinned
-from benchmarks.modelnet40.found import Found, chosen, find, missing
+from benchmarks.modelnet40.found import Found, chosen, find, longest, missing
 from benchmarks.modelnet40.page import readme
 from benchmarks.modelnet40.recipes import protocol_run
 from benchmarks.modelnet40.summary import summary_of
@@ -95,7 +95,7 @@ def test_density_falls_along_a_direction():
     assert len(thinned(pos[:5], 1e9, generator)[0]) == 1
 
 
-def _made_up(accuracy: float, minutes: float, train: str = "z", seed: int = 0) -> dict:
+def _made_up(accuracy: float, minutes: float, train: str = "z", seed: int = 0, epochs: int = 30) -> dict:
     protocols = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}[train]
     metrics = {"accuracy": accuracy, "class_accuracy": accuracy - 0.1}
     return {
@@ -105,6 +105,7 @@ def _made_up(accuracy: float, minutes: float, train: str = "z", seed: int = 0) -
         "minutes": minutes,
         "cpu_minutes": None,
         "best_epoch": 3,
+        "epochs": epochs,
         "params": 1234,
         "seed": seed,
         "machine": {"threads": 1, "cpu": "fast", "torch": "2"},
@@ -118,17 +119,44 @@ def _found(cls: dict, **others) -> Found:
 
 
 def test_summary_by_hand():
-    normals = {"tests": {"so3/so3": {"normal_error": 0.25, "unsigned_normal_error": 0.1}}, "minutes": 7.0}
+    errors = {"normal_error": 0.25, "unsigned_normal_error": 0.1}
+    normals = _made_up(0.0, 7.0, "so3", epochs=5) | {"tests": {"so3/so3": errors}, "cpu_minutes": 13.0}
     found = _found({30: {"dgcnn": {"z": _made_up(0.9, 50.0), "so3": _made_up(0.8123, 55.5, "so3")}}})
     found.runs["normals"][5] = {"dgcnn": {"so3": normals}}
     assert summary_of(found) == {
-        "cls": {"dgcnn": {"z/z": 90.0, "z/so3": 90.0, "so3/so3": 81.23, "minutes": 55.5}},
-        "normals": {"dgcnn": {"so3/so3": 0.25, "minutes": 7.0}},
+        "cls": {
+            "dgcnn": {
+                "z/z": 90.0,
+                "z/so3": 90.0,
+                "so3/so3": 81.23,
+                "minutes": 27.75,  # of two cores: one thread had half of them
+                "clock_minutes": 55.5,
+                "epochs": {"z": 30, "so3": 30},
+            }
+        },
+        "normals": {"dgcnn": {"so3/so3": 0.25, "minutes": 6.5, "clock_minutes": 7.0, "epochs": {"so3": 5}}},
     }
     page = readme(_found(found.runs["cls"]), [], [])
-    assert "| dgcnn | 90.0 | 90.0 | 81.2 | +0.00 | 90.3 / 33.8 / 88.6 | 1,234 |" in page
+    assert "| dgcnn | 90.0 | 90.0 | 81.2 | +0.00 | 90.3 / 33.8 / 88.6 | 30 | 1,234 |" in page
     assert "| dgcnn | 80.0 | 80.0 | 71.2 |" in page  # by class
     assert "--task cls --models dgcnn --train z so3 --epochs 30 --seed 0" in page
+
+
+def test_the_longest_training_within_the_budget_is_told_beside_that_of_equal_epochs():
+    short = {model: {"z": _made_up(0.8, 50.0)} for model in ("oriented-dgcnn", "dgcnn")}
+    groups = {
+        30: short,
+        60: {"dgcnn": {"z": _made_up(0.9, 119.0, epochs=60)}},
+        90: {"dgcnn": {"z": _made_up(0.95, 121.0, epochs=90)}},
+    }
+    assert longest(groups) == {"oriented-dgcnn": short["oriented-dgcnn"], "dgcnn": groups[60]["dgcnn"]}
+    page = readme(_found(groups), [], [])
+    assert "| dgcnn | 90.0 | 90.0 | - | +0.00 | 90.3 / 33.8 / 88.6 | 60 | 1,234 |" in page
+    after = page.split("after the same number of epochs, 30, for all:")[1]
+    assert "| dgcnn | 80.0 | 80.0 | - |" in after
+    assert "--task cls --models dgcnn --train z --epochs 60 --seed 0" in page
+    other = page.split("## Other trainings")[1]
+    assert "| 95.0 | 95.0 | - |" in other and "90.0" not in other  # beyond the budget
 
 
 def test_the_epochs_with_the_most_trainings_are_told():
