@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dgl import DGLError
+
 from ..trainings.command_line import Commands, run
 from ..trainings.training import Place
 from .protocol import long, protocol
-from .recipes import EPOCHS, NETWORKS, TASKS, TRAININGS
+from .recipes import EPOCHS, LONG, NETWORKS, TASKS, TRAININGS
 from .robustness import robustness
 from .rotations import rotations
 from .sizes import SHAPES
@@ -49,6 +51,7 @@ def _commands() -> Commands:
     each.add_argument("--epochs", type=int, help=f"default {EPOCHS['cls']}, of normals {EPOCHS['normals']}")
     each.add_argument("--seed", type=int, default=0)
     each = _command(commands, "long", "train the oriented DGCNN for longer than the budget", _long)
+    each.add_argument("kind", choices=LONG, help="as by the protocols, or with more points and proportions")
     each.add_argument("--epochs", type=int, required=True)
     each.add_argument(
         "--begin",
@@ -75,7 +78,9 @@ def _measurement(commands: Commands, name: str, text: str, do) -> argparse.Argum
     each = _command(commands, name, text, do)
     each.add_argument("--epochs", type=int, help=f"of the protocol's networks, default {EPOCHS['cls']}")
     each.add_argument("--seed", type=int, default=0, help="of the protocol's networks")
-    each.add_argument("--long", type=int, metavar="EPOCHS", help="the network of this long training too")
+    each.add_argument(
+        "--long", nargs=2, metavar=("KIND", "EPOCHS"), help="the network of this long training too"
+    )
     each.add_argument("--shapes", type=int, help="of each split; all if not given")
     return each
 
@@ -94,7 +99,7 @@ def _protocol(given: argparse.Namespace, place: Place) -> None:
 
 
 def _long(given: argparse.Namespace, place: Place) -> None:
-    long(given.epochs, given.begin, place, given.raw_dir, given.quick)
+    long(given.kind, given.epochs, given.begin, place, given.raw_dir, given.quick)
 
 
 def _voting(given: argparse.Namespace, place: Place) -> None:
@@ -113,8 +118,14 @@ def _summary(given: argparse.Namespace, place: Place) -> None:
     summary(place, given.quick)
 
 
-def _networks(given: argparse.Namespace) -> tuple[int, int, int | None]:
-    return _epochs(given, EPOCHS["cls"]), given.seed, given.long
+def _networks(given: argparse.Namespace) -> tuple[int, int, tuple[str, int] | None]:
+    return _epochs(given, EPOCHS["cls"]), given.seed, given.long and _long_training(*given.long)
+
+
+def _long_training(kind: str, epochs: str) -> tuple[str, int]:
+    if kind not in LONG or not epochs.isdecimal():
+        raise DGLError(f"Expected --long to have one of {', '.join(LONG)} and epochs, got {kind} {epochs}.")
+    return kind, int(epochs)
 
 
 def _clouds(given: argparse.Namespace, place: Place) -> tuple[int | None, Place, Path, bool]:

@@ -11,7 +11,7 @@ from dgl import DGLError
 from ..trainings.files import read_json
 from ..trainings.training import Place, Run, is_of
 from .networks import networks
-from .recipes import NETWORKS, TRAININGS, long_run, protocol_run
+from .recipes import LONG, NETWORKS, TRAININGS, long_run, protocol_run
 from .trials import TRIALS, trial_run
 
 __all__ = ["BUDGET", "Found", "chosen", "find", "longest", "minutes_of", "missing"]
@@ -32,7 +32,7 @@ class Found:
     runs: Mapping[str, Groups]  #: by task, of one seed
     others: Sequence[Record]  #: of the protocol too, with other seeds
     trials: Mapping[int, Mapping[str, Record]]  #: by epochs and name
-    long: Record
+    long: Mapping[tuple[str, int], Record]  #: by kind and epochs
     voting: Record
     robustness: Record
     rotations: Record
@@ -54,13 +54,10 @@ def find(place: Place, quick: bool = False) -> Found:
             # Files are in the order of their names, so the first seed comes first.
             runs[task].setdefault(int(epochs), {}).setdefault(model, {})[train] = record
     trials, old = _trials(place, quick)
-    long = read_json(place.results / "long.json") or {}
-    if long and not _is_current(long, long_run, long["epochs"], None, quick):
-        outdated.append("long")
-        long = {}
+    long, older = _long(place, quick)
     names = ("voting", "robustness", "rotations")
     measured = (read_json(place.results / f"{name}.json") or {} for name in names)
-    return Found(_ordered(runs), others, trials, long, *measured, [*outdated, *old])
+    return Found(_ordered(runs), others, trials, long, *measured, [*outdated, *old, *older])
 
 
 def _ordered(runs: Mapping[str, Groups]) -> dict[str, Groups]:
@@ -95,6 +92,20 @@ def _trials(place: Place, quick: bool) -> tuple[dict[int, dict[str, Record]], li
     return {
         epochs: {name: found[epochs][name] for name in TRIALS if name in found[epochs]}
         for epochs in sorted(found)
+    }, outdated
+
+
+def _long(place: Place, quick: bool) -> tuple[dict[tuple[str, int], Record], list[str]]:
+    found, outdated = {}, []
+    for path in _files(place, "long"):
+        _, kind, epochs = path.stem.split("_")
+        record = read_json(path)
+        if _is_current(record, long_run, kind, int(epochs), None, quick):
+            found[kind, int(epochs)] = record
+        else:
+            outdated.append(path.stem)
+    return {
+        key: found[key] for key in sorted(found, key=lambda key: (list(LONG).index(key[0]), key[1]))
     }, outdated
 
 

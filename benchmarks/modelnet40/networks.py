@@ -25,10 +25,21 @@ from .recipes import long_run, protocol_run
 from .sizes import few
 from .training import located
 
-__all__ = ["Measurement", "Network", "accuracy", "answers", "clouds", "measure_each", "networks"]
+__all__ = [
+    "LONG_NETWORK",
+    "Measurement",
+    "Network",
+    "accuracy",
+    "answers",
+    "clouds",
+    "measure_each",
+    "networks",
+]
 
 #: The networks of the protocol that are measured: model and training.
 _MEASURED = (("oriented-dgcnn", "z"), ("oriented-rscnn", "z"), ("dgcnn", "z"), ("dgcnn", "so3"))
+#: With what the labels of networks of long trainings begin.
+LONG_NETWORK = "long-"
 _BATCH = 50
 
 
@@ -51,20 +62,24 @@ class Measurement:
     settings: Mapping[str, object]  #: all on which the figures depend, beside the network
 
 
-def networks(epochs: int, seed: int, long: int | None = None, quick: bool = False) -> list[Network]:
-    """Those of the protocol, trained for so many epochs, and perhaps that of the long training.
+def networks(
+    epochs: int, seed: int, long: tuple[str, int] | None = None, quick: bool = False
+) -> list[Network]:
+    """Those of the protocol, trained for so many epochs, and perhaps that of a long training.
 
     Examples
     --------
     >>> from benchmarks.modelnet40.networks import networks
-    >>> [network.label for network in networks(30, 0, long=200)]
-    ['oriented-dgcnn z', 'oriented-rscnn z', 'dgcnn z', 'dgcnn so3', 'long']
+    >>> [network.label for network in networks(30, 0, long=("augmented", 200))]
+    ['oriented-dgcnn z', 'oriented-rscnn z', 'dgcnn z', 'dgcnn so3', 'long-augmented z']
     """
     found = [
         Network(f"{model} {train}", train, protocol_run("cls", model, train, epochs, seed, quick))
         for model, train in _MEASURED
     ]
-    return found + ([] if long is None else [Network("long", "z", long_run(long, quick=quick))])
+    if long is not None:
+        found.append(Network(f"{LONG_NETWORK}{long[0]} z", "z", long_run(*long, quick=quick)))
+    return found
 
 
 def measure_each(

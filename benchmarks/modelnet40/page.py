@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .found import Found
+from .long_tables import long
 from .paper import CITATION
-from .tables import classes, long, normals, others
+from .tables import classes, normals, others
 from .trained_tables import robustness, rotations, voting
 from .trial_tables import trials
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..trainings.pictures import Pictures, finish
 from .disturbances import AMOUNTS
 from .found import Found, longest
+from .networks import LONG_NETWORK
 from .paper import PAPER, PROTOCOLS
 from .robustness import CLEAN
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PICTURES"]
 
-_COLOURS = {"oriented-dgcnn": "#0072b2", "oriented-rscnn": "#009e73", "dgcnn": "#d55e00", "long": "#cc79a7"}
+_COLOURS = {
+    "oriented-dgcnn": "#0072b2",
+    "oriented-rscnn": "#009e73",
+    "dgcnn": "#d55e00",
+    f"{LONG_NETWORK}same": "#56b4e9",
+    f"{LONG_NETWORK}augmented": "#cc79a7",
+}
 _STYLES = {"z/z": ":", "z/so3": "-", "so3/so3": "--"}
 _AXES = {
     "jitter": "standard deviation of the noise",
@@ -55,8 +62,9 @@ def _curves(figure: Figure, found: Found) -> None:
             for train, record in trainings.items():
                 style = dict(color=_COLOURS[model], linestyle="-" if train == "z" else "--")
                 _curve(axes, record["val_curve"], f"{model}, {train}", task == "cls", style)
-        if task == "cls" and found.long:
-            _curve(axes, found.long["val_curve"], "long", True, dict(color=_COLOURS["long"]))
+        for (kind, _), record in found.long.items() if task == "cls" else ():
+            style = dict(color=_COLOURS[f"{LONG_NETWORK}{kind}"])
+            _curve(axes, record["val_curve"], f"{LONG_NETWORK}{kind}, z", True, style)
         label = "accuracy, percent" if task == "cls" else "error of normals"
         axes.set(xlabel="epoch", ylabel=f"validation {label}")
         finish(axes)

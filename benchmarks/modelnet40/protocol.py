@@ -46,15 +46,15 @@ def protocol(
     each(runs, record)
 
 
-def long(epochs: int, begin: str | None, place: Place, raw_dir: Path, quick: bool) -> None:
-    """Train the oriented DGCNN for long, and write ``long.json``.
+def long(kind: str, epochs: int, begin: str | None, place: Place, raw_dir: Path, quick: bool) -> None:
+    """Train the oriented DGCNN for long, and write a record to ``long/`` of the results.
 
     It may begin with the weights of a network that was trained before: given by its checkpoint, or by its
     name if it comes with the package.
     """
-    run = long_run(epochs, begin, quick)
+    run = long_run(kind, epochs, begin, quick)
     first = None if begin is None else load_trained(begin)
-    _recorded(run, place.results / "long.json", place, raw_dir, TRAININGS["z"], quick, first)
+    _recorded(run, place.results / "long" / f"{run.name}.json", place, raw_dir, TRAININGS["z"], quick, first)
 
 
 def _recorded(

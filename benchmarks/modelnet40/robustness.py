@@ -30,7 +30,13 @@ _NOTE = (
 
 
 def robustness(
-    epochs: int, seed: int, long: int | None, shapes: int | None, place: Place, raw_dir: Path, quick: bool
+    epochs: int,
+    seed: int,
+    long: tuple[str, int] | None,
+    shapes: int | None,
+    place: Place,
+    raw_dir: Path,
+    quick: bool,
 ) -> None:
     """Score every network by every protocol of its training, and write ``robustness.json``."""
     command = "python -m benchmarks.modelnet40 robustness" + shown(

@@ -25,7 +25,13 @@ _NOTE = (
 
 
 def rotations(
-    epochs: int, seed: int, long: int | None, shapes: int | None, place: Place, raw_dir: Path, quick: bool
+    epochs: int,
+    seed: int,
+    long: tuple[str, int] | None,
+    shapes: int | None,
+    place: Place,
+    raw_dir: Path,
+    quick: bool,
 ) -> None:
     """Turn the test shapes before every network, and write ``rotations.json``."""
     command = "python -m benchmarks.modelnet40 rotations" + shown(

@@ -1,6 +1,6 @@
 """Makes the release file of a network from the checkpoint of its training.
 
-``python -m benchmarks.modelnet40.ship runs/modelnet40/long/run_0.pth``
+``python -m benchmarks.modelnet40.ship runs/modelnet40/long_augmented_50/run_0.pth``
 """
 
 from __future__ import annotations

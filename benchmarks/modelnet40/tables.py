@@ -10,7 +10,7 @@ from .found import BUDGET, Found, Record, chosen, longest
 from .paper import LATER, PAPER, PROTOCOLS
 from .recipes import TRAININGS
 
-__all__ = ["classes", "long", "normals", "others"]
+__all__ = ["classes", "normals", "others"]
 
 _SHOWN = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 _HEAD = [_SHOWN[name] for name in PROTOCOLS]
@@ -99,31 +99,6 @@ def others(found: Found) -> list[str]:
         return []
     head = ["task", "network", "trained by", "epochs", "seed", *_HEAD]
     return ["## Other trainings", "With other numbers of epochs, or other seeds.", table(head, rows)]
-
-
-def long(found: Found) -> list[str]:
-    """The long training."""
-    if not found.long:
-        return []
-    record = found.long
-    rows = [
-        [what, *_percents(record["tests"], metric)[:2], f"{100 * record['val'][metric]:.1f}"]
-        for metric, what in (("accuracy", "instance accuracy"), ("class_accuracy", "class accuracy"))
-    ]
-    clock, processor = _rounded(record["minutes"]), _rounded(record["cpu_minutes"])
-    began = record.get("began_with")
-    sentence = (
-        f"oriented-dgcnn by z training for {record['epochs']} epochs. Validation chose number "
-        f"{record['best_epoch']}: {clock} minutes by the clock, {processor} of the processor. The command "
-        f"goes on where it was stopped."
-    )
-    if began:
-        sentence += (
-            f" It began with the weights of the best epoch of a training by {began['protocol']} for "
-            f"{began['num_epochs']} epochs, whose time is not counted here."
-        )
-    head = ["percent", *_HEAD[:2], "validation, z/z"]
-    return ["## A long training", sentence, table(head, rows), f"    {record['command']}"]
 
 
 def _tests(trainings: Mapping[str, Record]) -> dict[str, Mapping[str, float]]:

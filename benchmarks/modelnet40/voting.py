@@ -10,7 +10,7 @@ from dgl_orient.data.transforms import Resample, Rotate, UnitSphere
 from dgl_orient.go.build import Trained
 
 from ..trainings.training import Place
-from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
+from .networks import LONG_NETWORK, Measurement, accuracy, answers, clouds, measure_each, networks
 from .options import shown
 from .sizes import points_of
 
@@ -29,14 +29,14 @@ _NOTE = (
 def voting(
     epochs: int,
     seed: int,
-    long: int | None,
+    long: tuple[str, int] | None,
     points: int | None,
     shapes: int | None,
     place: Place,
     raw_dir: Path,
     quick: bool,
 ) -> None:
-    """Score the oriented DGCNN, and that of the long training if asked for, and write ``voting.json``."""
+    """Score the oriented DGCNN, and that of a long training if asked for, and write ``voting.json``."""
     command = "python -m benchmarks.modelnet40 voting" + shown(
         epochs=epochs, seed=seed, long=long, points=points, shapes=shapes, quick=quick
     )
@@ -44,7 +44,7 @@ def voting(
     entries = {
         network.label: network
         for network in networks(epochs, seed, long, quick)
-        if network.label in ("oriented-dgcnn z", "long")
+        if network.label.startswith(("oriented-dgcnn", LONG_NETWORK))
     }
 
     def measure(label: str, trained: Trained) -> dict[str, object]:

@@ -25,9 +25,9 @@ from dgl_orient.train.records import Records
 MODULES = ("base", "disturbances", "networks", "options", "recipes", "sizes", "trial_tables", "trials")
 
 
-def _call(folder, raw_dir, line: str) -> int:
+def _call(folder, raw_dir, line: str, expected: int = 0) -> None:
     code = command_line.main([*line.split(), "--quick", "--folder", str(folder), "--raw-dir", str(raw_dir)])
-    assert code == 0
+    assert code == expected
 
 
 def _record(folder, name: str) -> dict:
@@ -117,20 +117,20 @@ def test_long_training_goes_on_and_is_that_of_the_protocol(trained, raw_dir, mon
         raise KeyboardInterrupt
 
     save = Records.save_last
-    given = ["long", "--epochs", "2", "--quick", "--folder", str(trained), "--raw-dir", str(raw_dir)]
+    given = ["long", "same", "--epochs", "2", "--quick", "--folder", str(trained), "--raw-dir", str(raw_dir)]
     with monkeypatch.context() as patch:
         patch.setattr(Records, "save_last", stop)
         assert command_line.main(given) == 130
-    assert _record(trained, "long") is None
+    assert _record(trained, "long/long_same_2") is None
     assert command_line.main(given) == 0
-    one, other = _record(trained, "long"), _record(trained, "runs/cls_oriented-dgcnn_z_2_0")
+    one, other = _record(trained, "long/long_same_2"), _record(trained, "runs/cls_oriented-dgcnn_z_2_0")
     assert one["recipe"] == other["recipe"]
     assert one["tests"] == other["tests"] and one["val_curve"] == other["val_curve"]
 
 
 def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path, monkeypatch, capsys):
     first = trained / "quick" / "cls_oriented-dgcnn_z_2_0" / "run_0.pth"
-    given = ["long", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
+    given = ["long", "same", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
     weights = []
 
     def watched(task, model, *arguments):
@@ -142,8 +142,8 @@ def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path
     assert command_line.main([*given, "--begin", str(first)]) == 0
     expected = load_trained(first).model.state_dict()
     assert all(torch.equal(weights[0][name], values) for name, values in expected.items())
-    record = _record(tmp_path, "long")
-    assert record["command"].endswith("long --epochs 1 --begin CPT --quick")
+    record = _record(tmp_path, "long/long_same_1")
+    assert record["command"].endswith("long same --epochs 1 --begin CPT --quick")
     assert str(tmp_path) not in json.dumps(record)
     assert {name: record["began_with"][name] for name in ("num_epochs", "protocol", "seed")} == {
         "num_epochs": 2,
@@ -152,7 +152,7 @@ def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path
     }
     assert command_line.main(["summary", "--quick", "--folder", str(tmp_path)]) == 0
     page = (tmp_path / "quick" / "results" / "README.md").read_text()
-    assert "It began with the weights of the best epoch of a training by z/z for 2 epochs" in page
+    assert "| same | the same | 1 | 1 | z/z, 2 epochs |" in page
     # What it began with is part of what it is.
     assert command_line.main(given) == 2
     assert "began with other weights" in capsys.readouterr().err
@@ -160,11 +160,35 @@ def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path
     assert len(weights) == 1, "trained again"
 
 
+def test_augmented_long_training_differs_as_it_says(raw_dir, tmp_path):
+    one, other = recipes.long_run("same", 9).recipe, recipes.long_run("augmented", 9).recipe
+    assert other == check(changed(one, recipes.LONG["augmented"])) and other != one
+    assert one == recipes.recipe_of("cls", "oriented-dgcnn", "z", 9)
+    _call(tmp_path, raw_dir, "long augmented --epochs 1")
+    _call(tmp_path, raw_dir, "rotations --epochs 1 --long augmented 1", expected=2)  # no other is trained
+    measured = _record(tmp_path, "rotations")["networks"]
+    assert list(measured) == ["long-augmented z"] and measured["long-augmented z"]["epochs"] == 1
+    assert measured["long-augmented z"]["command"].endswith(
+        "rotations --epochs 1 --seed 0 --long augmented 1 --shapes 24 --quick"
+    )
+    assert command_line.main(["summary", "--quick", "--folder", str(tmp_path)]) == 0
+    page = (tmp_path / "quick" / "results" / "README.md").read_text()
+    assert "| augmented | num_points.train 1024, num_points.val 384," in page
+
+
+@pytest.mark.parametrize("given", ["longest 3", "same three", "same -1"])
+def test_long_trainings_that_are_not_are_refused(given, tmp_path, raw_dir, capsys):
+    _call(tmp_path, raw_dir, f"voting --long {given}", expected=2)
+    assert (
+        f"Expected --long to have one of same, augmented and epochs, got {given}." in capsys.readouterr().err
+    )
+
+
 def test_long_training_begins_with_its_own_architecture_only(trained, raw_dir, tmp_path, capsys):
     first = trained / "quick" / "cls_dgcnn_z_2_0" / "run_0.pth"
-    given = ["long", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
+    given = ["long", "same", "--epochs", "1", "--quick", "--folder", str(tmp_path), "--raw-dir", str(raw_dir)]
     assert command_line.main([*given, "--begin", str(first)]) == 2
-    assert "of another architecture than long_1" in capsys.readouterr().err
+    assert "of another architecture than long_same_1" in capsys.readouterr().err
 
 
 def test_normals_have_both_errors(tmp_path, raw_dir):
