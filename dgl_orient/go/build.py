@@ -172,7 +172,7 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
     except DGLError as error:
         raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
     try:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), checkpoints.no_larger_than(state["weights"]):
             facts = _completed(state["facts"])
             model, task = _new_model(recipe, facts), _task(recipe, facts)
     except (DGLError, TypeError, ValueError, AttributeError) as error:

@@ -134,8 +134,9 @@ class GlobalOrientation(nn.Module):
         hidden = (hidden_feats, hidden_feats, hidden_vectors, hidden_vectors)
         first = (in_feats, hidden_feats, in_vectors, hidden_vectors)
         self.own = GVP(*first, vector_gate=True) if num_layers == 0 else None
-        sizes_of_layers = [first, *[hidden] * (num_layers - 1)][:num_layers]
-        self.layers = nn.ModuleList(VGConv(*each, **conv) for each in sizes_of_layers)
+        self.layers = nn.ModuleList(
+            VGConv(*(hidden if number else first), **conv) for number in range(num_layers)
+        )
         self.pools = nn.ModuleList(VGConv(*hidden, **conv) for _ in range(len(self.sizes) + 1))
         self.heads = nn.ModuleList(
             FrameHead(hidden_vectors, num_orientations) for _ in range(len(self.sizes) + 2)

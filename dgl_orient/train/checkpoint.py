@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
+import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,10 +17,15 @@ from torch import Tensor, nn
 
 from . import atomic
 
-__all__ = ["load", "load_weights", "save", "weights_of"]
+__all__ = ["load", "load_weights", "no_larger_than", "save", "weights_of"]
 
 FORMAT = "dgl_orient checkpoint"
 VERSION = 1
+
+# How many values and tensors a network may have beyond twice those of the weights meant for it: enough for a
+# small network whose weights lack, which is then told by name.
+_MORE_VALUES = 1 << 20
+_MORE_TENSORS = 1 << 10
 
 
 def save(path: str | Path, state: Mapping[str, object]) -> None:
@@ -91,6 +98,56 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Pa
             f" differ; make the network with the arguments that it was trained with."
         )
     model.load_state_dict(weights)
+
+
+@contextlib.contextmanager
+def no_larger_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
+    """Stop the making of a network that is far larger than the weights meant for it.
+
+    A stranger's checkpoint of a few bytes may ask for a network of any size: it is stopped before memory is
+    filled.
+
+    Raises
+    ------
+    DGLError
+        Inside, where the first tensor too many is made part of a network.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> from dgl_orient.train import checkpoint
+    >>> with checkpoint.no_larger_than({}):
+    ...     nn.Linear(1 << 14, 1 << 14)
+    Traceback (most recent call last):
+    dgl._ffi.base.DGLError: the recipe asks for a network that is larger than its weights
+    """
+    values = 2 * sum(map(_num_stored, weights.values())) + _MORE_VALUES
+    tensors, thread = 2 * len(weights) + _MORE_TENSORS, threading.get_ident()
+
+    def count(module: nn.Module, name: str, value: Tensor | None) -> None:
+        nonlocal values, tensors
+        if value is None or threading.get_ident() != thread:
+            return
+        values, tensors = values - value.numel(), tensors - 1
+        if min(values, tensors) < 0:
+            raise DGLError("the recipe asks for a network that is larger than its weights")
+
+    hooks = [
+        nn.modules.module.register_module_parameter_registration_hook(count),
+        nn.modules.module.register_module_buffer_registration_hook(count),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _num_stored(value: object) -> int:
+    """How many values a file has for a tensor: one that repeats them has fewer than its shape says."""
+    if not isinstance(value, Tensor) or value.layout is not torch.strided:
+        return 0
+    return min(value.numel(), value.untyped_storage().nbytes() // value.element_size())
 
 
 def _shape(value: object) -> tuple[int, ...] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from dgl import DGLError
+from torch import nn
 
 from dgl_orient.data import CloudDataset, Clouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply
@@ -216,6 +218,35 @@ def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words
     with pytest.raises(DGLError, match=words) as raised:
         load_trained(path)
     assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"embed_feats": 100_000, "head_feats": [100_000]},
+        {"widths": [30_000, 30_000]},
+        {"orientation": {"num_layers": 10**9}},
+        {"orientation": {"hidden_vectors": 10**5}},
+    ],
+)
+def test_a_strangers_checkpoint_does_not_fill_the_memory(tmp_path, model):
+    recipe = tiny.recipe("pointcls", model={"name": "oriented-dgcnn", **model})
+    repeated = {name: torch.zeros(1).expand(10**12) for name in ("first", "second")}
+    path = _changed(tmp_path / "large.pth", recipe=recipe, weights=repeated)
+    assert path.stat().st_size < 10_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DGLError, match="large.pth .*larger than its weights"):
+        load_trained(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+
+
+def test_a_guard_ends_with_the_network_it_is_for():
+    model = nn.Linear(2000, 2000)
+    with checkpoint.no_larger_than(model.state_dict()):
+        nn.Linear(2000, 2000)
+    with checkpoint.no_larger_than({}), pytest.raises(DGLError, match="larger than its weights"):
+        nn.Linear(2000, 2000)
+    nn.Linear(2000, 2000)
 
 
 def test_the_number_of_points_is_that_of_the_test_set():
