@@ -16,6 +16,7 @@ from .recipes import EPOCHS, LONG, NETWORKS, TASKS, TRAININGS
 from .robustness import robustness
 from .rotations import rotations
 from .sizes import SHAPES
+from .splits import splits
 from .summary import summary
 from .trials import TRIALS
 from .trying import trials
@@ -62,6 +63,7 @@ def _commands() -> Commands:
     each.add_argument("--points", type=int, help="of a sample; as many as in training if not given")
     _measurement(commands, "robustness", "score trained networks by disturbed clouds", _robustness)
     _measurement(commands, "rotations", "count answers that change when clouds are turned", _rotations)
+    _measurement(commands, "splits", "score trained networks on the shapes they learned from too", _splits)
     commands.add("summary", "collect all records into tables and pictures", _summary)
     return commands
 
@@ -112,6 +114,10 @@ def _robustness(given: argparse.Namespace, place: Place) -> None:
 
 def _rotations(given: argparse.Namespace, place: Place) -> None:
     rotations(*_networks(given), *_clouds(given, place))
+
+
+def _splits(given: argparse.Namespace, place: Place) -> None:
+    splits(*_networks(given), *_clouds(given, place))
 
 
 def _summary(given: argparse.Namespace, place: Place) -> None:

@@ -36,6 +36,7 @@ class Found:
     voting: Record
     robustness: Record
     rotations: Record
+    splits: Record
     outdated: Sequence[str]  #: names of records that are of other recipes than today's
 
 
@@ -55,7 +56,7 @@ def find(place: Place, quick: bool = False) -> Found:
             runs[task].setdefault(int(epochs), {}).setdefault(model, {})[train] = record
     trials, old = _trials(place, quick)
     long, older = _long(place, quick)
-    names = ("voting", "robustness", "rotations")
+    names = ("voting", "robustness", "rotations", "splits")
     measured = (read_json(place.results / f"{name}.json") or {} for name in names)
     return Found(_ordered(runs), others, trials, long, *measured, [*outdated, *old, *older])
 
@@ -161,7 +162,8 @@ def missing(found: Found) -> list[str]:
 def _not_measured(found: Found) -> list[str]:
     labels = [network.label for network in networks(1, 0)]
     by_protocol = [f"{label.split()[0]} {name}" for label in labels for name in TRAININGS[label.split()[1]]]
-    wanted = {"voting": ["oriented-dgcnn z"], "robustness": by_protocol, "rotations": labels}
+    oriented = ["oriented-dgcnn z"]
+    wanted = {"voting": oriented, "robustness": by_protocol, "rotations": labels, "splits": oriented}
     sentences = []
     for name, expected in wanted.items():
         known = getattr(found, name).get("networks", {})

@@ -149,7 +149,7 @@ def clouds(
     raw_dir : Path
         The folder of the download.
     split : str
-        ``"val"`` or ``"test"``.
+        ``"train"``, ``"val"`` or ``"test"``.
     steps : sequence of transforms
         What is done to every cloud. What they draw depends on the cloud's number alone.
     num_points : int, optional

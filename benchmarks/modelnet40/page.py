@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .farther import farther
 from .found import Found
 from .long_tables import long
 from .paper import CITATION
 from .tables import classes, normals, others
-from .trained_tables import robustness, rotations, voting
+from .trained_tables import robustness, rotations, splits, voting
 from .trial_tables import trials
 
 __all__ = ["readme"]
@@ -53,7 +54,7 @@ def readme(found: Found, pictures: Sequence[str], missing: Sequence[str]) -> str
         Sentences.
     """
     parts = [_HEAD, *classes(found), *normals(found), *others(found), *long(found), *voting(found)]
-    parts += [*robustness(found), *rotations(found), *trials(found)]
+    parts += [*robustness(found), *rotations(found), *splits(found), *trials(found), *farther(found)]
     parts += ["## Pictures", *(f"![{name}]({name})" for name in pictures)] if pictures else []
     parts += ["## Not measured yet", "\n".join(f"- {each}" for each in missing)] if missing else []
     return "\n\n".join([*parts, _DATA]) + "\n"

@@ -8,9 +8,10 @@ from ..trainings.markdown import table
 from .disturbances import AMOUNTS
 from .found import Found, Record
 from .robustness import CLEAN
+from .splits import SPLITS
 from .voting import VOTES
 
-__all__ = ["robustness", "rotations", "voting"]
+__all__ = ["robustness", "rotations", "splits", "voting"]
 
 
 def voting(found: Found) -> list[str]:
@@ -56,6 +57,19 @@ def rotations(found: Found) -> list[str]:
     head += ["median change of logits", "largest"]
     title, note = "## The same answer in any pose", found.rotations["note"]
     return [title, table(head, rows), note, _commands(found.rotations)]
+
+
+def splits(found: Found) -> list[str]:
+    """Accuracy on the shapes of training, and on others."""
+    if not found.splits:
+        return []
+    rows = [
+        [label, record["epochs"], *(_percent(record[split]) for split in SPLITS)]
+        for label, record in found.splits["networks"].items()
+    ]
+    head = ["network", "epochs", "training shapes", "validation", "test"]
+    title, note = "## Shapes of the training, and others", found.splits["note"]
+    return [title, note, table(head, rows), _commands(found.splits)]
 
 
 def _percent(figures: Mapping[str, float] | None) -> str:

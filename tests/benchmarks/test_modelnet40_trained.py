@@ -9,6 +9,7 @@ import torch
 from benchmarks.modelnet40 import __main__ as command_line
 from benchmarks.modelnet40 import found as finding
 from benchmarks.modelnet40.disturbances import thinned
+from benchmarks.modelnet40.farther import farther
 from benchmarks.modelnet40.found import Found, chosen, find, longest, missing
 from benchmarks.modelnet40.page import readme
 from benchmarks.modelnet40.recipes import protocol_run
@@ -67,6 +68,18 @@ def test_undisturbed_clouds_are_scored_as_by_the_protocol(trained, raw_dir, monk
     assert _result(trained, "robustness")["networks"] == figures
 
 
+def test_shapes_of_training_are_scored_as_those_of_other_splits(trained, raw_dir):
+    assert _call(trained, raw_dir, "splits") == 2  # for there are only two of the networks
+    figures = _result(trained, "splits")["networks"]
+    assert list(figures) == ["oriented-dgcnn z", "dgcnn z"]
+    for label, record in figures.items():
+        expected = _result(trained, f"runs/cls_{label.split()[0]}_z_2_0")
+        assert record["val"] == {name: round(100 * value, 3) for name, value in expected["val"].items()}
+        tests = expected["tests"]["z/z"]
+        assert record["test"] == {name: round(100 * value, 3) for name, value in tests.items()}
+        assert set(record["train"]) == set(tests)
+
+
 def test_votes_of_all_points_agree(trained, raw_dir):
     """Where a sample holds all points, votes differ in order and pose alone."""
     assert _call(trained, raw_dir, "voting --points 128") == 0
@@ -114,7 +127,8 @@ def _made_up(accuracy: float, minutes: float, train: str = "z", seed: int = 0, e
 
 
 def _found(cls: dict, **others) -> Found:
-    empty = dict(others=[], trials={}, long={}, voting={}, robustness={}, rotations={}, outdated=[])
+    empty = dict(others=[], trials={}, long={}, outdated=[])
+    empty |= dict(voting={}, robustness={}, rotations={}, splits={})
     return Found({"cls": cls, "normals": {}}, **(empty | others))
 
 
@@ -140,6 +154,22 @@ def test_summary_by_hand():
     assert "| dgcnn | 90.0 | 90.0 | 81.2 | +0.00 | 90.3 / 33.8 / 88.6 | 30 | 1,234 |" in page
     assert "| dgcnn | 80.0 | 80.0 | 71.2 |" in page  # by class
     assert "--task cls --models dgcnn --train z so3 --epochs 30 --seed 0" in page
+
+
+def test_attempts_are_told_by_their_effect_on_validation():
+    trials = {4: {name: _made_up(value, 9.0) for name, value in (("base", 0.8), ("refined", 0.75))}}
+    votes = {"first": {"accuracy": 88.0}, "16": {"accuracy": 88.5}}
+    found = _found(
+        {60: {"oriented-dgcnn": {"z": _made_up(0.85, 90.0, epochs=60)}}},
+        trials=trials,
+        long={("same", 200): _made_up(0.87, 300.0, epochs=200)},
+        voting={"networks": {"oriented-dgcnn z": {"val": votes}}},
+    )
+    *_, best, second, last = farther(found)[-1].splitlines()
+    assert best == "| long-same, 200 epochs | long training, to z training for 60 epochs | +2.0 |"
+    assert second == "| 16 votes | voting, oriented-dgcnn z | +0.5 |"
+    assert last == "| orientations refined between layers | trial refined, 4 epochs | -5.0 |"
+    assert farther(_found({})) == []
 
 
 def test_the_longest_training_within_the_budget_is_told_beside_that_of_equal_epochs():
