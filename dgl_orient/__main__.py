@@ -7,13 +7,14 @@ import sys
 
 def main() -> int:
     """Run the command line, and return its exit code."""
+    from ._extras import to_install
     from .go.environment import prepare
 
     prepare()
     try:
         from .go.cli import run
     except ModuleNotFoundError as error:
-        print(f"The command line needs {error.name}: pip install dgl-orient[recipes]", file=sys.stderr)
+        print(f"The command line needs {error.name}; {to_install('recipes')}.", file=sys.stderr)
         return 2
     return run()
 

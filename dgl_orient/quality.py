@@ -93,10 +93,10 @@ def agreement(pos: Tensor, orient: Tensor, other_pos: Tensor, other_orient: Tens
 
     Parameters
     ----------
-    pos, other_pos : Tensor
-        Two samples ``(N, 3)`` and ``(M, 3)`` of one shape.
-    orient, other_orient : Tensor
-        Their frames, ``(N, ..., 3, 3)`` and ``(M, ..., 3, 3)``.
+    pos, orient : Tensor
+        A sample ``(N, 3)`` of a shape, and its frames ``(N, ..., 3, 3)``.
+    other_pos, other_orient : Tensor
+        Another sample ``(M, 3)`` of it, and its frames ``(M, ..., 3, 3)``.
 
     Returns
     -------

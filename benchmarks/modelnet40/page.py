@@ -31,7 +31,7 @@ Unpack one of the two downloads in circulation into a folder `data`:
 
 - `modelnet40_normal_resampled`, a text file for each shape, with normals; or
 - `modelnet40_ply_hdf5_2048`, HDF5 files. Normals can be learned only if the files have them, and reading
-  them needs `pip install "dgl-orient[hdf5]"`.
+  them needs the extra `hdf5`: `pip install ".[hdf5]"`.
 
 So there is `data/modelnet40_normal_resampled` or `data/modelnet40_ply_hdf5_2048`. The first use reads it,
 which takes minutes, and keeps what is read beside it. All commands look in `data`, or where `--raw-dir` says,

@@ -64,11 +64,14 @@ def _errors(found: Found, summary: Mapping[str, Mapping]) -> list[str]:
         epochs = next(iter(models.values()))["epochs"]
         groups = found.runs[variant][epochs]
         rows += [_error_row(variant, model, models, groups) for model in models]
-        seeds = sorted({record["seed"] for records in groups.values() for record in records})
-        commands.append(
+        by_seeds: dict[tuple[int, ...], list[str]] = {}
+        for model in models:
+            by_seeds.setdefault(tuple(sorted(record["seed"] for record in groups[model])), []).append(model)
+        commands += [
             f"    python -m benchmarks.nbody protocol --variant {variant} --epochs {epochs} "
-            f"--seeds {' '.join(map(str, seeds))} --models {' '.join(models)}"
-        )
+            f"--seeds {' '.join(map(str, seeds))} --models {' '.join(alike)}"
+            for seeds, alike in by_seeds.items()
+        ]
     if not rows:
         return []
     head = ["variant", "network", "test error", "to EGNN's", "seeds", "epochs", "s / epoch"]
@@ -90,7 +93,8 @@ def _error_row(
     deviation = f" ± {row['mse_std']:.5f}" if seeds > 1 else ""
     first, reached = [variant, model, f"{row['mse_mean']:.5f}{deviation}"], "-"
     if "egnn" in models:
-        goal = statistics.fmean(record["val_mse"] for record in groups["egnn"])
+        # Of the curve, whose values are rounded as those that are compared with it.
+        goal = statistics.fmean(min(record["val_curve"]) for record in groups["egnn"])
         epochs = statistics.median(_epochs_to(goal, record["val_curve"]) for record in groups[model])
         reached = f"{epochs * row['seconds_per_epoch']:.0f}" if epochs < np.inf else "never"
     return [*first, _ratio(models, row), seeds, row["epochs"], f"{row['seconds_per_epoch']:.2f}"] + [
@@ -101,7 +105,7 @@ def _error_row(
 
 def _epochs_to(goal: float, curve: Sequence[float]) -> float:
     """After how many epochs a curve is as low as this; infinity if it never is."""
-    low = np.flatnonzero(np.array(curve) <= goal)
+    low = np.flatnonzero(np.array(curve) <= goal * (1 + 1e-9))
     return int(low[0]) + 1 if len(low) else np.inf
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dgl import DGLError
 
+from dgl_orient._extras import to_install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -31,7 +33,7 @@ def draw(pictures: Pictures, found: Found, folder: Path) -> list[str]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise DGLError('Pictures need matplotlib; install it with pip install "dgl-orient[plot]".') from error
+        raise DGLError(f"Pictures need matplotlib; {to_install('plot')}.") from error
     drawn = []
     for name, (function, is_there) in pictures.items():
         if is_there(found):

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
+from .._extras import to_install
+
 __all__ = ["read_geometry", "sample_surface"]
 
 #: How trimesh stores what a .ply file holds beyond what it has use for.
@@ -100,9 +102,7 @@ def _load_scene(path: Path):
     try:
         import trimesh
     except ImportError as error:
-        raise DGLError(
-            f"Reading {path} needs the package trimesh: install it with pip install dgl-orient[files]."
-        ) from error
+        raise DGLError(f"Reading {path} needs the package trimesh; {to_install('files')}.") from error
     with open(path, "rb") as file, warnings.catch_warnings():
         # With this NumPy warns that it skips text that is no number; then the file is garbled.
         warnings.filterwarnings("error", "string or file could not be read to its end", DeprecationWarning)

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
+from .._extras import to_install
+
 __all__ = ["read_pcd"]
 
 
@@ -19,9 +21,7 @@ def read_pcd(path: Path) -> dict[str, np.ndarray]:
     try:
         from pypcd4 import PointCloud
     except ImportError as error:
-        raise DGLError(
-            f"Reading {path} needs the package pypcd4: install it with pip install dgl-orient[files]."
-        ) from error
+        raise DGLError(f"Reading {path} needs the package pypcd4; {to_install('files')}.") from error
     _check_header(path)
     cloud = PointCloud.from_path(path)
     points = np.atleast_1d(cloud.pc_data)

@@ -12,6 +12,7 @@ import numpy as np
 from dgl import DGLError
 
 from .._checks import as_integer
+from .._extras import to_install
 
 __all__ = [
     "Layout",
@@ -201,7 +202,7 @@ def read_hdf5(path: Path, names: Mapping[str, int], optional: Sequence[str] = ()
     try:
         import h5py
     except ImportError as error:
-        raise DGLError(f"Reading {path} needs h5py; install it with pip install dgl-orient[hdf5].") from error
+        raise DGLError(f"Reading {path} needs h5py; {to_install('hdf5')}.") from error
     try:
         with h5py.File(path, "r") as file:
             present = [name for name in names if name in file or name not in optional]

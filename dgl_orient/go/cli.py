@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from .._extras import to_install
 from . import names, shipped, view_command
 from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
@@ -284,7 +285,7 @@ def _sentence(error: Exception) -> str | None:
     if dgl is not None and isinstance(error, dgl.DGLError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("dglgo", "ruamel", "ruamel.yaml", "jinja2"):
-        return f"This needs {error.name}: pip install dgl-orient[recipes]"
+        return f"This needs {error.name}; {to_install('recipes')}."
     if isinstance(error, OSError) and error.strerror:
         return f"Cannot use {error.filename or 'a file'}: {error.strerror.lower()}."
     if isinstance(error, OSError):  # of the network, such as a download of dglgo's

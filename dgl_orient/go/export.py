@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from .._extras import to_install
 from ..train import atomic
 from ..train.settings import Settings
 from .build import data_options, transform_steps
@@ -100,7 +101,7 @@ def _rendered(name: str, **values: object) -> str:
     try:
         import jinja2
     except ImportError as error:
-        raise DGLError("Scripts are made with Jinja2: pip install dgl-orient[recipes].") from error
+        raise DGLError(f"Scripts are made with Jinja2; {to_install('recipes')}.") from error
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,

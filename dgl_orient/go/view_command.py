@@ -33,7 +33,9 @@ def view(
     orientation: Annotated[str, typer.Option(help="which of several, such as 0,1, or all")] = "0",
     show_global: Annotated[bool, typer.Option("--global", help="Show the whole cloud's orientation")] = False,
     color: Annotated[Text, typer.Option(help="class, part, error, normal or distance")] = None,
-    poses: Annotated[int, typer.Option(min=1, help="show it in so many poses, and turned back")] = 1,
+    poses: Annotated[
+        int, typer.Option(min=1, help="show it in so many poses, at most 16, and turned back")
+    ] = 1,
     points: Annotated[int | None, typer.Option(min=1, help="how many points to take of the file")] = None,
     category: Annotated[Text, typer.Option(help="category of the file, for partseg")] = None,
     columns: Annotated[Text, typer.Option(help=COLUMNS_HELP)] = None,

@@ -22,6 +22,10 @@ class OrientationNet(nn.Module):
         (H^\ell, V^\ell) = \text{V-GConv}_\ell(X, H^{\ell-1}, V^{\ell-1}) \\
         O_i &= \text{Gram-Schmidt}(v^L_{i1}, v^L_{i2})
 
+    The two vectors of each orientation are learned combinations of a point's last vectors, divided by their
+    spread, so that rounding does not decide where these are nearly parallel: see
+    :class:`~dgl_orient.nn.frame_head.FrameHead`.
+
     The orientations turn with the cloud: :math:`f(RX + t) = R f(X)`.
 
     Every result is a proper rotation. Where a neighbourhood leaves an axis undetermined (fewer than two

@@ -33,7 +33,7 @@ class OrientedRSConv(nn.Module):
     :math:`\|O_i^\top r_{ij}\|` is :math:`\|r_{ij}\|`.
 
     With orientations that turn with the cloud and invariant :math:`h_j` the result is invariant. Without
-    any, ``orient=None``, M sees :math:`r_{ij}` itself: the plain layer, Eq. 11.
+    any, ``orient=None`` and ``num_orientations=1``, M sees :math:`r_{ij}` itself: the plain layer, Eq. 11.
 
     Parameters
     ----------

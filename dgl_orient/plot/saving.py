@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dgl import DGLError
 
+from .._extras import to_install
 from ..train import atomic
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def _require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError as error:
-        raise DGLError(
-            f"Pictures need the package {error.name}: install it with pip install dgl-orient[plot]."
-        ) from error
+        raise DGLError(f"Pictures need the package {error.name}; {to_install('plot')}.") from error
 
 
 def writable(text: str) -> str:

@@ -195,7 +195,8 @@ class Settings(_Checked):
     num_runs : int
         How often to train, each time with another seed: ``seed``, ``seed + 1`` and so on.
     seed : int
-        Of initial weights, the order of clouds, and dropout.
+        Of initial weights, the order of clouds, and dropout. How training clouds are turned and changed
+        depends on it too, and is the same in all runs.
     protocol : str, optional
         How clouds are turned in training and in test: ``"z/z"``, ``"z/so3"`` or ``"so3/so3"``. None for tasks
         that turn nothing.

@@ -319,7 +319,7 @@ def test_bad_arguments_are_refused(tmp_path, options):
 def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, package, name):
     monkeypatch.setitem(sys.modules, package, None)
     path = put(tmp_path, name, {**CLOUDS, **MESHES}[name])
-    with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install dgl-orient\[files\]"):
+    with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install \"\.\[files\]\""):
         read_cloud(path)
 
 

@@ -150,9 +150,7 @@ def test_a_file_that_is_not_hdf5_or_cut_short_gives_a_sentence(tmp_path):
 
 def test_without_h5py_a_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(
-        DGLError, match=r"arrays.h5 needs h5py; install it with pip install dgl-orient\[hdf5\]"
-    ):
+    with pytest.raises(DGLError, match=r"arrays.h5 needs h5py; .* pip install \"\.\[hdf5\]\""):
         read_hdf5(tmp_path / "arrays.h5", {"data": 2})
 
 

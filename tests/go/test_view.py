@@ -257,7 +257,7 @@ def test_without_the_extra_the_sentence_says_what_to_install(clouds, capfd, monk
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for arguments in (["bare.npz"], [run_folder("pointcls")]):
         code, _, err = answer(capfd, *arguments, "--out", "cloud.png")
-        assert code == 2 and "pip install dgl-orient[plot]" in err and err.count("\n") == 1
+        assert code == 2 and 'pip install ".[plot]"' in err and err.count("\n") == 1
     # A page of a cloud needs nothing.
     assert answer(capfd, "bare.npz", "--out", "cloud.html")[0] == 0
 
