@@ -19,6 +19,8 @@ _SHORTEST = 1e-3
 _ROUGHNESS = 0.005
 _TIMES = 4
 _FAINT = 0.01
+# How often the rounding of a cloud's largest coordinate may be left where coordinates cancel.
+_CANCELLED = 1e2
 
 
 def num_cloud_vectors(surface: bool = False) -> int:
@@ -88,6 +90,7 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
     moments = 3 * _mean(sizes, (place.unsqueeze(2) * place.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
     once = to_local(moments, place)  # moments are symmetric
     neighbours = torch.where(graph.in_degrees().unsqueeze(1) > 0, copy_u_mean(graph, centre) - centre, 0.0)
+    neighbours = torch.where(neighbours.abs().amax(1, keepdim=True) > _rounding(pos.dtype), neighbours, 0.0)
     towards = neighbours / _length(sizes, neighbours, _SHORTEST)
     parts = [place, once, to_local(moments, once), towards]
     vec = torch.stack([*parts, _standing(graph, centre, neighbours, place)] if surface else parts, 1)
@@ -100,19 +103,26 @@ def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor) -
     spread = copy_e_mean(graph, (apart.unsqueeze(2) * apart.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
     degree = graph.in_degrees().to(centre.dtype).view(-1, 1, 1)
     spread = spread - degree / (degree + 1) * towards.unsqueeze(2) * towards.unsqueeze(1)
-    across = _of_trace_one(spread) + _ROUGHNESS * torch.eye(3, dtype=centre.dtype, device=centre.device)
+    across = _of_trace_one(spread, _rounding(centre.dtype) ** 2) + _ROUGHNESS * torch.eye(
+        3, dtype=centre.dtype, device=centre.device
+    )
     # Each row's cofactors are the product of the two rows that follow it.
-    inverse = _of_trace_one(torch.linalg.cross(across.roll(-1, 1), across.roll(-2, 1), dim=2))
+    inverse = _of_trace_one(torch.linalg.cross(across.roll(-1, 1), across.roll(-2, 1), dim=2), 0.0)
     vec = place
     for _ in range(_TIMES):
         vec = to_local(inverse, vec)  # symmetric
     return vec / (vec.square().sum(1, keepdim=True) + _FAINT**2).sqrt()
 
 
-def _of_trace_one(matrix: Tensor) -> Tensor:
-    """Matrices ``(N, 3, 3)`` divided by their traces; 0 where these are."""
+def _rounding(dtype: torch.dtype) -> float:
+    """How much rounding leaves of what cancels, in clouds whose largest coordinate is 1."""
+    return _CANCELLED * torch.finfo(dtype).eps
+
+
+def _of_trace_one(matrix: Tensor, smallest: float) -> Tensor:
+    """Matrices ``(N, 3, 3)`` divided by their traces; 0 where these are not above the smallest."""
     trace = matrix.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)
-    present = trace > torch.finfo(matrix.dtype).tiny ** 0.5
+    present = trace > smallest
     return torch.where(present, matrix / torch.where(present, trace, 1.0), 0.0)
 
 

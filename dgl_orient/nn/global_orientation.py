@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.ops import copy_u_mean
+from dgl.ops import copy_u_max, copy_u_mean
 from torch import Tensor, nn
 
 from .._checks import check_k
@@ -36,7 +36,7 @@ class _Encoded(NamedTuple):
     """What is known of a level."""
 
     vec: Tensor  # (M, C, 3) its points' vectors
-    size: Tensor  # () how long they are where nothing cancels
+    size: Tensor  # () or (M,) how long they are where nothing cancels
     anchor: Tensor  # (N,) which of them every point of the clouds takes
 
 
@@ -216,9 +216,13 @@ class GlobalOrientation(nn.Module):
                     start = tuple(copy_u_mean(level.graph, values) for values in (feat, vec))
                 else:
                     start = feat[level.index], vec[level.index]
+                # Long vectors that cancel leave more of rounding than edges do.
+                longest = copy_u_max(level.graph, vec.detach().flatten(1).norm(dim=1, keepdim=True)).squeeze(
+                    1
+                )
                 feat, vec = pool(level.graph, (feat, start[0]), (vec, start[1]), (pos, level.pos))
                 pos = level.pos
-                encoded.append(_Encoded(vec, pool.vector_size(), level.anchor))
+                encoded.append(_Encoded(vec, pool.vector_size() * (1 + longest), level.anchor))
         return encoded
 
     def _of_points(self, graph: DGLGraph, pos: Tensor, feat, vec, known) -> tuple[Tensor, Tensor, Tensor]:

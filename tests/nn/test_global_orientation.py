@@ -78,6 +78,20 @@ def test_ugly_clouds_have_proper_orientations(name, dtype):
     assert torch.isfinite(pos.grad).all()
 
 
+@pytest.mark.parametrize("copies", [1, 10])
+@pytest.mark.parametrize("seed", range(5))
+def test_what_cancels_is_not_made_of_rounding(copies, seed):
+    """The vectors of two points are opposite, whatever their lengths, and leave nothing for the cloud."""
+    torch.manual_seed(seed)
+    net = GlobalOrientation(2, sizes=(), moments=True, surface=True, num_layers=0).double()
+    pair = torch.randn(2, 3, dtype=torch.float64).repeat(copies, 1)
+    alone = dgl_orient.knn_graph(pair, 8)
+    assert net.undetermined(alone, pair).all()
+    pos = torch.cat([ball(40), pair])
+    beside = net(dgl_orient.knn_graph(pos, 8, [40, len(pair)]), pos)[1]
+    torch.testing.assert_close(beside, net(alone, pair)[0], rtol=0, atol=1e-12)
+
+
 def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
     pos = ball(40)
     net = GlobalOrientation(sizes=(8,), k=4).double()
