@@ -41,6 +41,28 @@ def as_integer(value) -> int | None:
         return None
 
 
+def check_epoch(epoch: int) -> int:
+    """The number of an epoch as a Python integer."""
+    number = as_integer(epoch)
+    if number is None or not 0 <= number < 2**63:
+        raise DGLError(f"Expected the epoch to be an integer of at least 0, got {epoch!r}.")
+    return number
+
+
+def is_plain(value: object, depth: int = 32) -> bool:
+    """Whether there is nothing but texts, numbers, truth values, blanks, and lists and maps by texts of them.
+
+    What lies deeper than ``depth`` does not count as plain, so that a list in itself does not.
+    """
+    if depth == 0:
+        return False
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_plain(each, depth - 1) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(is_plain(each, depth - 1) for each in value)
+    return value is None or isinstance(value, (str, int, float))
+
+
 def as_plain(value: object) -> object:
     """Numbers and arrays of NumPy and PyTorch as those of Python, which files of all kinds can hold."""
     if isinstance(value, (np.generic, np.ndarray, Tensor)):

@@ -15,6 +15,7 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
+from ._checks import as_integer
 from ._gram_schmidt import GramSchmidt, directions, least_sine, rejected
 
 __all__ = [
@@ -183,10 +184,13 @@ def random_rotation(
     dtype = dtype or torch.get_default_dtype()
     if not dtype.is_floating_point:
         raise DGLError(f"Expected a floating-point type for rotations, got {dtype}.")
+    number = None if n is None else as_integer(n)
+    if n is not None and (number is None or number < 0):
+        raise DGLError(f"Expected the number of rotations to be an integer of at least 0, got {n!r}.")
     device = None if generator is None else generator.device
     # Gram-Schmidt of two independent normal vectors has no preferred direction, hence is uniform.
-    pair = torch.randn(2, n or 1, 3, dtype=torch.float64, device=device, generator=generator)
-    if n == 0:
+    pair = torch.randn(2, number or 1, 3, dtype=torch.float64, device=device, generator=generator)
+    if number == 0:
         pair = pair[:, :0]
     rotations = frames_from_vectors(*pair).to(dtype)
     return rotations[0] if n is None else rotations

@@ -225,6 +225,9 @@ def test_random_rotations_are_uniform_and_seeded():
     assert random_rotation(0).shape == (0, 3, 3)
     with pytest.raises(DGLError, match="floating-point type"):
         random_rotation(2, torch.int64)
+    for number in ((2, 3), -1, 2.5, "a"):
+        with pytest.raises(DGLError, match="number of rotations to be an integer"):
+            random_rotation(number)
 
 
 def test_norm_has_the_values_of_torch_and_no_nan_gradient_at_zero():

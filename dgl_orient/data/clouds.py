@@ -14,7 +14,7 @@ from dgl import DGLError, DGLGraph
 from dgl.data import DGLDataset
 from torch import Tensor
 
-from .._checks import as_integer
+from .._checks import as_integer, check_epoch
 from ..graph import point_cloud
 from . import cache
 
@@ -105,7 +105,9 @@ class CloudDataset(DGLDataset):
         force_reload: bool = False,
         verbose: bool = False,
     ) -> None:
-        self.seed = seed
+        self.seed = as_integer(seed)
+        if self.seed is None:
+            raise DGLError(f"Expected the seed to be an integer, got {seed!r}.")
         # Shared, so that worker processes that outlive an epoch learn of the next.
         self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
         self._cache_dir = None if save_dir is None else Path(save_dir)
@@ -149,7 +151,7 @@ class CloudDataset(DGLDataset):
 
     def set_epoch(self, epoch: int) -> None:
         """From now on, draw the transforms of this epoch."""
-        self._epoch.fill_(epoch)
+        self._epoch.fill_(check_epoch(epoch))
 
     @property
     def labels(self) -> np.ndarray | None:

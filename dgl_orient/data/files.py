@@ -12,6 +12,7 @@ from dgl import DGLError
 
 from .._checks import as_integer
 from ..hierarchy import farthest_points
+from .arrays import load_npy, load_npz
 from .meshes import read_geometry, sample_surface
 from .pcd import read_pcd
 from .tables import check_num_points
@@ -101,7 +102,7 @@ def read_cloud(
     rng = np.random.Generator(np.random.Philox(_check_seed(seed)))
     with _readable(path):
         data = reader(path, columns)
-        if "triangles" in data:
+        if path.suffix.lower() in _MESHES and "triangles" in data:
             data = _sampled(path, data["triangles"], choice or MESH_POINTS, rng)
         cloud = _checked(path, data, np.dtype(dtype))
         size = len(cloud["pos"])
@@ -160,19 +161,18 @@ def _read_table(path: Path, columns: Sequence[int] | None) -> dict[str, np.ndarr
 
 
 def _read_npy(path: Path, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
-    table = np.load(path, allow_pickle=False)
-    if not isinstance(table, np.ndarray) or table.ndim != 2 or table.dtype.kind not in "fiu":
-        given = f"{table.dtype} {table.shape}" if isinstance(table, np.ndarray) else "an archive"
+    table = load_npy(path)
+    if table is None or table.ndim != 2 or table.dtype.kind not in "fiu":
+        given = "an archive" if table is None else f"{table.dtype} {table.shape}"
         raise DGLError(f"Expected numbers of shape (n, 3) or (n, 6) in {path}, got {given}.")
     return _split_columns(path, table, columns)
 
 
 def _read_npz(path: Path, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
-    archive = np.load(path, allow_pickle=False)
-    if isinstance(archive, np.ndarray):
+    arrays = load_npz(path)
+    if arrays is None:
         raise DGLError(f"Expected an archive in {path}, got a single array; rename it to .npy.")
-    with archive:
-        return {name: archive[name] for name in archive.files}
+    return arrays
 
 
 def _split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
@@ -199,10 +199,9 @@ def _split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None)
     return data
 
 
+_MESHES = (".ply", ".off", ".obj", ".stl", ".glb")
 _READERS: dict[str, Callable[[Path, Sequence[int] | None], dict[str, np.ndarray]]] = {
-    **dict.fromkeys(
-        [".ply", ".off", ".obj", ".stl", ".glb"], lambda path, columns: _joined_columns(read_geometry(path))
-    ),
+    **dict.fromkeys(_MESHES, lambda path, columns: _joined_columns(read_geometry(path))),
     **dict.fromkeys([".xyz", ".txt", ".csv"], _read_table),
     ".npy": _read_npy,
     ".npz": _read_npz,

@@ -11,7 +11,7 @@ from dgl import DGLError, DGLGraph
 from dgl.dataloading import GraphCollator, GraphDataLoader
 from torch.utils.data import Dataset, Sampler
 
-from .._checks import as_integer
+from .._checks import as_integer, check_epoch
 
 __all__ = ["BatchShares", "CloudLoader", "cloud_loader"]
 
@@ -99,9 +99,7 @@ class CloudLoader(GraphDataLoader):
 
         Leave it alone where the same clouds shall be scored every time.
         """
-        number = as_integer(epoch)
-        if number is None or number < 0:
-            raise DGLError(f"Expected the epoch to be an integer of at least 0, got {epoch!r}.")
+        number = check_epoch(epoch)
         self.batch_sampler.epoch = number
         _set_epoch(self.dataset, number)
 

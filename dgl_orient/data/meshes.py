@@ -38,7 +38,7 @@ def read_geometry(path: Path) -> dict[str, np.ndarray]:
         geometry = scene.geometry[name]
         raw = geometry.metadata.get(_RAW_PLY, {})
         _check_ply(raw)
-        pos = _corners(geometry) if hasattr(geometry, "faces") else np.asarray(geometry.vertices)
+        pos = _corners(geometry) if len(getattr(geometry, "faces", ())) else np.asarray(geometry.vertices)
         with np.errstate(invalid="ignore"):  # what is not finite is for the caller to refuse
             placed = pos @ transform[:3, :3].T + transform[:3, 3]
         if pos.ndim == 2:

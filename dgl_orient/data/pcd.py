@@ -12,6 +12,10 @@ from .._extras import to_install
 
 __all__ = ["read_pcd"]
 
+# Of a header, which has about ten short lines and perhaps comments.
+_MOST_LINES = 1000
+_LONGEST_LINE = 1 << 16
+
 
 def read_pcd(path: Path) -> dict[str, np.ndarray]:
     """The fields of a .pcd file by name: text, binary or compressed.
@@ -34,9 +38,10 @@ def _check_header(path: Path) -> None:
     """Raise if far more is announced than the file can hold, before memory is set aside for it."""
     largest = 100 * path.stat().st_size  # compression saves less
     with open(path, "rb") as file:
-        for line in islice(file, 20):
+        for line in islice(iter(lambda: file.readline(_LONGEST_LINE), b""), _MOST_LINES):
             name, *numbers = line.split() or [b""]
             if name == b"DATA":
                 return
             if name in (b"COUNT", b"POINTS") and sum(map(int, numbers)) > largest:
                 raise ValueError(f"its header announces more than it can hold in {name.decode()}")
+    raise ValueError(f"none of its first {_MOST_LINES} lines says how its DATA are written")

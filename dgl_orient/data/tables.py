@@ -15,6 +15,7 @@ from .._checks import as_integer
 from .._extras import to_install
 
 __all__ = [
+    "MOST_POINTS",
     "Layout",
     "check_files",
     "check_num_points",
@@ -24,6 +25,9 @@ __all__ = [
     "read_table",
     "read_text",
 ]
+
+#: How many points a cloud may be asked to have: more would fill the memory.
+MOST_POINTS = 10_000_000
 
 
 class Layout(Protocol):
@@ -74,9 +78,10 @@ def find_layout(
 def check_num_points(num_points: int | None) -> int | None:
     """How many points a cloud shall have as a Python integer, or None for all."""
     number = None if num_points is None else as_integer(num_points)
-    if num_points is not None and (number is None or number < 1):
+    if num_points is not None and (number is None or not 1 <= number <= MOST_POINTS):
         raise DGLError(
-            f"Expected num_points to be an integer of at least 1, or None for all points, got {num_points!r}."
+            f"Expected num_points to be an integer from 1 to {MOST_POINTS:,}, or None for all points, got "
+            f"{num_points!r}."
         )
     return number
 

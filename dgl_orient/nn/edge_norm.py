@@ -9,7 +9,7 @@ import torch.distributed as dist
 from dgl import DGLError
 from torch import Tensor, nn
 
-__all__ = ["Moments", "affine", "uses_batch_statistics"]
+__all__ = ["Moments", "affine", "normed", "uses_batch_statistics"]
 
 
 class Moments(NamedTuple):
@@ -50,15 +50,26 @@ def uses_batch_statistics(norm: nn.Module) -> bool:
     return norm.training or norm.running_mean is None
 
 
+def normed(norm: nn.Module, values: Tensor, what: str) -> Tensor:
+    """What a norm makes of values ``(count, C)`` of edges or of other things, or a sentence."""
+    if isinstance(norm, nn.BatchNorm1d) and norm.training and len(values) == 1:
+        _check_count(1, what)
+    return norm(values)
+
+
+def _check_count(count: int, what: str) -> None:
+    if count < 2:
+        raise DGLError(
+            f"Batch norm needs at least two {what} in training, but there are {count}; use larger "
+            f"clouds, or .eval()."
+        )
+
+
 def _batch_statistics(norm: nn.Module, moments: Moments) -> tuple[Tensor, Tensor]:
     if _is_distributed(norm):
         moments = _of_all_processes(norm, moments)
     count, mean, squares = moments
-    if float(count) < 2:
-        raise DGLError(
-            f"Batch norm needs at least two edges in training, but there are {int(count)}; use larger "
-            f"clouds, or .eval()."
-        )
+    _check_count(int(count), "edges")
     # Rounding may leave a tiny negative number where all values are equal.
     variance = (squares / count).clamp_min(0)
     if norm.training and norm.running_mean is not None:

@@ -10,7 +10,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .edge_norm import affine, uses_batch_statistics
+from .edge_norm import affine, normed, uses_batch_statistics
 from .inputs import (
     check_neighbours,
     check_positive,
@@ -229,6 +229,6 @@ class OrientedEdgeConv(nn.Module):
             if number > 0:
                 message = self.layers[number - 1](message)
             if self.norms:
-                message = self.norms[number](message)
+                message = normed(self.norms[number], message, "edges")
             message = self.activation(message)
         return largest(graph, None, message)

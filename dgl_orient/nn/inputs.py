@@ -13,6 +13,7 @@ from .._checks import as_integer, check_points
 
 __all__ = [
     "check_coordinates",
+    "check_range",
     "check_neighbours",
     "check_positive",
     "check_probability",
@@ -69,6 +70,11 @@ def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
         raise DGLError(
             f"Expected coordinates of shape ({graph.num_nodes()}, 3) for this graph, got {tuple(pos.shape)}."
         )
+    check_range(pos)
+
+
+def check_range(pos: Tensor) -> None:
+    """Raise if distances between the points cannot be computed."""
     limit = torch.finfo(pos.dtype).max ** 0.5 / 8
     if len(pos) and float(pos.detach().abs().max()) > limit:
         raise DGLError(

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from ..geometry import norm
+from .edge_norm import normed
 from .gvp import Activation
-from .inputs import check_neighbours, check_positive, check_shape, check_types, checked_positions
+from .inputs import check_neighbours, check_positive, check_range, check_shape, check_types, checked_positions
 from .projection import map_by_destination
 
 __all__ = ["OrientedRSConv"]
@@ -131,8 +132,8 @@ class OrientedRSConv(nn.Module):
         if connected is not None:
             # The kernel's maximum over nothing is -inf, with a gradient into the first edge.
             message = torch.where(connected, message, 0.0)
-        message = self.activation(self.message_norm(message))
-        return self.activation(self.raising_norm(self.raising(message)))
+        message = self.activation(normed(self.message_norm, message, "points"))
+        return self.activation(normed(self.raising_norm, self.raising(message), "points"))
 
     def _max_message(self, graph: DGLGraph, feat: Tensor, pos, orient: Tensor | None) -> Tensor:
         if graph.num_edges() == 0:
@@ -140,7 +141,7 @@ class OrientedRSConv(nn.Module):
         # Autocast would round every direction differently, and DGL's kernels want one type.
         with torch.autocast(feat.device.type, enabled=False):
             hidden = self._map_relation(graph, pos, orient)
-        hidden = nn.functional.relu(self.relation_norm(hidden), inplace=True)
+        hidden = nn.functional.relu(normed(self.relation_norm, hidden, "edges"), inplace=True)
         weight = self.mapping(hidden)  # (E, in_feats)
         with torch.autocast(feat.device.type, enabled=False):
             return dgl.ops.u_mul_e_max(graph, feat.to(pos[0].dtype), weight.to(pos[0].dtype))
@@ -167,6 +168,8 @@ class OrientedRSConv(nn.Module):
         if orient is not None or self.num_orientations != 1:
             check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
         pos = checked_positions(pos, graph)
+        for each in pos:
+            check_range(each)
         check_types(self, *pos, orient)
         if not torch.is_autocast_enabled(feat.device.type):
             check_types(self, feat)

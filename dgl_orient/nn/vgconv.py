@@ -8,7 +8,14 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from .gvp import GVP, Activation
-from .inputs import check_positive, check_probability, check_types, checked_pair, checked_positions
+from .inputs import (
+    check_positive,
+    check_probability,
+    check_range,
+    check_types,
+    checked_pair,
+    checked_positions,
+)
 from .messages import Messages
 from .neighbourhoods import over_neighbourhoods
 
@@ -125,6 +132,8 @@ class VGConv(nn.Module):
             Scalars ``(N_dst, out_feats)`` and vectors ``(N_dst, out_vectors, 3)``.
         """
         pos = checked_positions(pos, graph)
+        for each in pos:
+            check_range(each)
         if feat is None and self.in_feats == 0:
             feat = tuple(x.new_zeros(len(x), 0) for x in pos)
         if vec is None and self.in_vectors == 0:

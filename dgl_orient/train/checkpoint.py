@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pickle
+import reprlib
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -68,14 +69,14 @@ def load(path: str | Path) -> dict[str, object]:
         If there is no such file, if it is damaged, or not a checkpoint that this version reads.
     """
     state = _unpickled(Path(path))
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
+    if not isinstance(state, dict) or not _is_same(state.get("format"), FORMAT):
         raise DGLError(
             f"{path} is not a checkpoint of dgl_orient; give one that was written in training, such as "
             f"run_0.pth."
         )
-    if state.get("version") != VERSION:
+    if not _is_same(state.get("version"), VERSION):
         raise DGLError(
-            f"{path} has version {state.get('version')!r} of the checkpoint format, but this dgl_orient "
+            f"{path} has version {_told(state.get('version'))} of the checkpoint format, but this dgl_orient "
             f"reads version {VERSION}; use the dgl_orient that wrote it, or train anew."
         )
     return state
@@ -88,16 +89,17 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Path) -> None:
     """Give a network the weights of a checkpoint, which is named where they do not fit."""
-    own = model.state_dict()
-    wrong = [name for name in own if _shape(own.get(name)) != _shape(weights.get(name))]
-    wrong += [name for name in weights if name not in own]
+    own, given = model.state_dict(), weights if isinstance(weights, Mapping) else {}
+    wrong = [name for name in own if _shape(own.get(name)) != _shape(given.get(name))]
+    wrong += [name for name in given if name not in own]
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise DGLError(
-            f"The weights in {path} do not fit this {type(model).__name__}: {', '.join(wrong[:3])}{more}"
+            f"The weights in {path} do not fit this {type(model).__name__}: "
+            f"{', '.join(map(_told, wrong[:3]))}{more}"
             f" differ; make the network with the arguments that it was trained with."
         )
-    model.load_state_dict(weights)
+    model.load_state_dict(given)
 
 
 @contextlib.contextmanager
@@ -145,13 +147,32 @@ def no_larger_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
 
 def _num_stored(value: object) -> int:
     """How many values a file has for a tensor: one that repeats them has fewer than its shape says."""
-    if not isinstance(value, Tensor) or value.layout is not torch.strided:
+    if not _is_plain(value):
         return 0
     return min(value.numel(), value.untyped_storage().nbytes() // value.element_size())
 
 
 def _shape(value: object) -> tuple[int, ...] | None:
-    return tuple(value.shape) if isinstance(value, Tensor) else None
+    """Of a tensor that can be a weight; None for anything else."""
+    return tuple(value.shape) if _is_plain(value) else None
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a tensor of real numbers that are all there."""
+    if not isinstance(value, Tensor) or value.is_nested:
+        return False
+    return value.layout is torch.strided and not value.is_meta and not value.is_complex()
+
+
+def _is_same(value: object, expected: str | int) -> bool:
+    return type(value) is type(expected) and value == expected
+
+
+def _told(value: object) -> str:
+    """A value of a stranger's file, for a sentence: short and printable."""
+    if isinstance(value, str) and value.isprintable() and len(value) <= 100:
+        return value
+    return reprlib.repr(value) if isinstance(value, (str, int, float, type(None))) else type(value).__name__
 
 
 def _unpickled(path: Path) -> object:

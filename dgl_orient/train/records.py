@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from .._checks import is_plain
 from . import atomic, checkpoint
 from .settings import Settings
 
@@ -97,7 +98,8 @@ class Records:
         if not path.exists():
             return None
         state = checkpoint.load(path)
-        if not {"recipe", "settings", "run"} <= state.keys():
+        kept = [state.get(name) for name in ("recipe", "settings")]
+        if not all(isinstance(each, dict) and is_plain(each) for each in kept) or "run" not in state:
             raise DGLError(f"{path} holds a network but no training to go on with; remove it to begin anew.")
         changed = self._changed(state)
         if changed:

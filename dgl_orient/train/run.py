@@ -85,16 +85,34 @@ class Run:
 
     def restore(self, state: Mapping[str, object], path: Path) -> None:
         """Go on from a state, which was read from a file."""
-        checkpoint.load_weights(self.model, state["model"], path)
+        checkpoint.load_weights(self.model, state.get("model"), path)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
             self.rate.load_state_dict(state["rate"])
             self.history, self.best = list(state["history"]), state["best"]
             self.best_weights, self.result = dict(state["best_weights"]), state["result"]
-        except (KeyError, TypeError, ValueError) as error:
+            self._check_restored()
+        except Exception as error:  # what is not ours may make PyTorch fail in any way
             raise DGLError(
                 f"{path} does not hold the state of this training; remove its folder to begin anew."
             ) from error
+
+    def _check_restored(self) -> None:
+        """Raise a ValueError if what was restored cannot be gone on from."""
+        records = [*self.history, *([] if self.best is None else [self.best])]
+        if not all(
+            isinstance(record["epoch"], int) and isinstance(record["val"], Mapping) for record in records
+        ):
+            raise ValueError("no records of epochs")
+        if not isinstance(self.result, Mapping | None):
+            raise ValueError("no results")
+        for group in self.optimizer.param_groups:
+            if not isinstance(group["lr"], (int, float)):
+                raise ValueError("no learning rate")
+        for parameter, values in self.optimizer.state.items():
+            shapes = {value.shape for value in values.values() if isinstance(value, Tensor) and value.ndim}
+            if not shapes <= {parameter.shape}:
+                raise ValueError("moments of another network")
 
 
 def draw_from(*numbers: int) -> None:

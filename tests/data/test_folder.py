@@ -49,6 +49,12 @@ def test_a_folder_for_each_class_is_divided_by_seed_with_equal_shares(tmp_path):
     assert names_of(FolderDataset(root, "val", num_points=16, split_seed=1)) != names_of(parts["val"])
 
 
+def test_numbers_of_one_value_have_an_order_of_their_own(tmp_path):
+    root = classes(tmp_path / "shapes", dict.fromkeys(["1", "01", "001", "10", "2"], 1))
+    names = FolderDataset(root, "all", num_points=16).class_names
+    assert names == ["001", "01", "1", "2", "10"]
+
+
 def test_an_item_is_the_resampled_file_and_its_class(tmp_path):
     root = classes(tmp_path, {"a": 3, "b": 3})
     dataset = FolderDataset(root, "all", num_points=20, gravity="y")

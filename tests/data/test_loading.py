@@ -9,6 +9,7 @@ from dgl.dataloading import GraphDataLoader
 from torch.utils.data import ConcatDataset, Subset
 
 import dgl_orient
+from dgl_orient.data import Shapes
 from dgl_orient.data.clouds import CloudDataset, Clouds
 from dgl_orient.data.loading import BatchShares, cloud_loader
 from dgl_orient.data.transforms import DropPoints, Jitter, Rotate
@@ -246,6 +247,11 @@ def test_bad_arguments_are_refused(options):
 def test_no_clouds_and_bad_epochs_are_refused():
     with pytest.raises(DGLError, match="empty"):
         cloud_loader([])
-    for epoch in (-1, 0.5, None):
+    for epoch in (-1, 0.5, None, "a", 2**63):
         with pytest.raises(DGLError, match="epoch"):
             cloud_loader(Balls()).set_epoch(epoch)
+        with pytest.raises(DGLError, match="epoch"):
+            Shapes("test", num_shapes=1).set_epoch(epoch)
+    for seed in ("a", 1.5, None):
+        with pytest.raises(DGLError, match="seed"):
+            Shapes("test", num_shapes=1, seed=seed)

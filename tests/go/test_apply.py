@@ -151,6 +151,21 @@ def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
     assert "broken.npz" in result.skipped[0]["reason"]
 
 
+@pytest.mark.parametrize("pipeline, size", [("pointcls", 1.7e308), ("normals", 1.7e308), ("nbody", 1e30)])
+def test_a_file_beyond_all_bounds_is_named_or_left_out(tmp_path, pipeline, size):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    pos = ball(40).clamp(-1, 1).numpy()
+    for name, factor in (("large.npz", size), ("small.npz", 1.0)):
+        np.savez(folder / name, pos=factor * pos, vel=pos, charge=np.ones((40, 1)))
+    with pytest.raises(
+        DGLError, match=r"Expected coordinates of at most .* in .*large\.npz; scale .*--skip-bad"
+    ):
+        _apply(pipeline, folder, tmp_path / "out")
+    result = _apply(pipeline, folder, tmp_path / "out", skip_bad=True)
+    assert len(result.predictions) == len(result.skipped) == 1
+
+
 def test_columns_of_tables_can_be_chosen(tmp_path):
     pos = ball(40).numpy()
     np.savetxt(tmp_path / "plain.xyz", pos)

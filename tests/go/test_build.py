@@ -240,6 +240,53 @@ def test_a_strangers_checkpoint_does_not_fill_the_memory(tmp_path, model):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
 
 
+def _in_itself():
+    endless = []
+    endless.append(endless)
+    return endless
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipe": {"plugins": torch.zeros(2)}},
+        {"recipe": {"model": _in_itself()}},
+        {"facts": {"num_classes": 10, "class_names": torch.arange(10)}},
+        {"tests": torch.zeros(2)},
+        {"release": _in_itself()},
+    ],
+    ids=["plugins", "endless", "names", "tests", "release"],
+)
+def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, changes):
+    recipe = checkpoint.load(tiny.trained("pointcls"))["recipe"]
+    if "recipe" in changes:
+        changes = {"recipe": recipe | changes["recipe"]}
+    with pytest.raises(DGLError, match="strange.pth is not the checkpoint of a network"):
+        load_trained(_changed(tmp_path / "strange.pth", **changes))
+
+
+@pytest.mark.parametrize(
+    "facts, words",
+    [
+        ({"class_names": 5}, "class_names to be a list of texts, got int"),
+        ({"class_names": [["a"]] * 10}, "class_names to be a list of texts"),
+        ({"class_names": ["a"]}, "class_names as there are of them, got 1 for 10"),
+        ({"part_names": 5}, "part_names to be a list of texts, got int"),
+        ({"part_names": ["a"]}, "part_names as there are of them, got 1 for 30"),
+        ({"class_parts": [[0, 30]] * 10}, r"parts from 0 to 29, got \[0, 30\]"),
+        ({"class_parts": [[-1]] * 10}, "parts from 0 to 29"),
+        ({"class_parts": [[]] * 10}, "parts from 0 to 29"),
+        ({"num_parts": None}, "num_parts from 1 to"),
+    ],
+)
+def test_facts_that_do_not_fit_each_other_are_refused(tmp_path, facts, words):
+    state = checkpoint.load(tiny.trained("partseg"))
+    path = _changed(tmp_path / "parts.pth", **state | {"facts": state["facts"] | facts})
+    with pytest.raises(DGLError, match=words) as raised:
+        load_trained(path)
+    assert "parts.pth" in str(raised.value)
+
+
 def test_a_guard_ends_with_the_network_it_is_for():
     model = nn.Linear(2000, 2000)
     with checkpoint.no_larger_than(model.state_dict()):

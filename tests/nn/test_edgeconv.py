@@ -329,6 +329,7 @@ def test_bad_input_is_refused_with_a_sentence():
         conv(graph, feat.float(), pos, orient)
     with pytest.raises(DGLError, match="got 0 for both"):
         OrientedEdgeConv(0, 8, 0)
-    with pytest.raises(DGLError, match="at least two edges"):
-        single = OrientedEdgeConv(1, 8, 0, batch_norm=True, allow_zero_in_degree=True)
-        single(dgl.graph(([0], [1])), torch.ones(2, 1))
+    for options in ({}, {"hidden_feats": [4]}, {"activation": torch.nn.SiLU()}):
+        with pytest.raises(DGLError, match="at least two edges"):
+            single = OrientedEdgeConv(1, 8, 0, batch_norm=True, allow_zero_in_degree=True, **options)
+            single(dgl.graph(([0], [1])), torch.ones(2, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import resource
@@ -205,4 +206,95 @@ def test_the_network_is_not_mistaken_for_the_training(tmp_path):
     train(tmp_path, num_epochs=1)
     (tmp_path / "run_0.pth").replace(tmp_path / "run_0" / "last.pth")
     with pytest.raises(DGLError, match="no training to go on with"):
+        train(tmp_path, resume=True, num_epochs=1)
+
+
+_STRANGE = {
+    "a sparse one": lambda: torch.ones(2, 3).to_sparse(),
+    "a compressed one": lambda: torch.ones(2, 3).to_sparse_csr(),
+    "one that is not there": lambda: torch.ones(2, 3, device="meta"),
+    "a nested one": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    "complex numbers": lambda: torch.ones(2, 3, dtype=torch.complex64),
+    "no tensor": lambda: 5,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(beta state|prototype stage)")
+@pytest.mark.parametrize("kind", _STRANGE)
+def test_strange_weights_do_not_fit(kind):
+    model = nn.Linear(3, 2)
+    weights = checkpoint.weights_of(model) | {"weight": _STRANGE[kind]()}
+    with checkpoint.no_larger_than(weights):
+        pass
+    with pytest.raises(DGLError, match="net.pth do not fit this Linear: weight differ"):
+        checkpoint.load_weights(model, weights, "net.pth")
+
+
+@pytest.mark.parametrize(
+    "weights, words",
+    [
+        ({1: torch.ones(1)}, "weight, bias, 1 differ"),
+        ({None: torch.ones(1)}, "weight, bias, None differ"),
+        ({"a" * 8000: torch.ones(1)}, r"weight, bias, 'a+\.\.\.a+' differ"),
+        ({"\x1b[2J": torch.ones(1)}, r"weight, bias, '\\x1b\[2J' differ"),
+        (None, "weight, bias differ"),
+    ],
+)
+def test_names_of_strange_weights_are_told_in_a_line(weights, words):
+    with pytest.raises(DGLError, match=words) as raised:
+        checkpoint.load_weights(nn.Linear(3, 2), weights, "net.pth")
+    assert len(str(raised.value)) < 300 and str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["format", "version"])
+def test_a_head_of_tensors_is_refused(tmp_path, name):
+    state = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, name: torch.zeros(2)}
+    torch.save(state, tmp_path / "net.pth")
+    with pytest.raises(DGLError, match="net.pth (is not a checkpoint|has version Tensor)"):
+        checkpoint.load(tmp_path / "net.pth")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": None},
+        {"optimizer": torch.ones(2)},
+        {"rate": 5},
+        {"result": 5},
+        {"model": None},
+        {"history": [1]},
+        {"history": 3},
+        {"best": 5},
+        {"settings": 5},
+        {"recipe": {"model": torch.ones(3)}},
+        {"best_weights": None},
+    ],
+    ids=str,
+)
+def test_a_state_that_is_none_is_a_sentence(tmp_path, changes):
+    train(tmp_path, num_epochs=1)
+    last = tmp_path / "run_0" / "last.pth"
+    state = {
+        name: value for name, value in checkpoint.load(last).items() if name not in ("format", "version")
+    }
+    checkpoint.save(last, state | changes)
+    with pytest.raises(DGLError, match="last.pth"):
+        train(tmp_path, resume=True, num_epochs=1)
+
+
+def test_an_optimizers_state_of_another_network_is_a_sentence(tmp_path):
+    train(tmp_path, num_epochs=1)
+    last = tmp_path / "run_0" / "last.pth"
+    state = {
+        name: value for name, value in checkpoint.load(last).items() if name not in ("format", "version")
+    }
+    changed = copy.deepcopy(state)
+    for values in changed["optimizer"]["state"].values():
+        values["exp_avg"] = torch.zeros(7)
+    checkpoint.save(last, changed)
+    with pytest.raises(DGLError, match="last.pth does not hold the state of this training"):
+        train(tmp_path, resume=True, num_epochs=1)
+    state["optimizer"]["param_groups"][0]["lr"] = "a"
+    checkpoint.save(last, state)
+    with pytest.raises(DGLError, match="last.pth does not hold the state of this training"):
         train(tmp_path, resume=True, num_epochs=1)
