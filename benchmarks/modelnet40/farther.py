@@ -20,6 +20,9 @@ _ATTEMPTS = {
     "oriented neighbours in every layer": ("large-8-surface-layers-3",),
     "a larger network": ("large",),
     "more points": ("points-512",),
+    "more neighbours": ("k-24",),
+    "shapes in other proportions": ("stretch",),
+    "a vector that stands on the surface": ("large-8-surface",),
     "neighbours among features": ("dynamic",),
 }
 
