@@ -49,18 +49,25 @@ def check_epoch(epoch: int) -> int:
     return number
 
 
-def is_plain(value: object, depth: int = 32) -> bool:
+def is_plain(value: object, most: int = 1_000_000) -> bool:
     """Whether there is nothing but texts, numbers, truth values, blanks, and lists and maps by texts of them.
 
-    What lies deeper than ``depth`` does not count as plain, so that a list in itself does not.
+    More than ``most`` of them do not count as plain, so that lists in themselves do not.
     """
-    if depth == 0:
-        return False
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_plain(each, depth - 1) for key, each in value.items())
-    if isinstance(value, (list, tuple)):
-        return all(is_plain(each, depth - 1) for each in value)
-    return value is None or isinstance(value, (str, int, float))
+    waiting = [value]
+    for _ in range(most):
+        if not waiting:
+            return True
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                return False
+            waiting.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(value)
+        elif value is not None and not isinstance(value, (str, int, float)):
+            return False
+    return not waiting
 
 
 def as_plain(value: object) -> object:

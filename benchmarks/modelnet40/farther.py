@@ -57,7 +57,7 @@ def _by_votes(found: Found) -> list[list]:
     votes, rows = VOTES[-1], []
     for label, record in found.voting.get("networks", {}).items():
         effect = record["val"][str(votes)]["accuracy"] - record["val"]["first"]["accuracy"]
-        rows.append([f"{votes} votes", f"voting, {label}", effect])
+        rows.append([f"{votes} votes", f"voting, {label}, {record['epochs']} epochs", effect])
     return rows
 
 
@@ -65,11 +65,11 @@ def _by_length(found: Found) -> list[list]:
     within = longest(found.runs["cls"]).get("oriented-dgcnn", {}).get("z")
     if within is None:
         return []
-    return [
-        [
-            f"{LONG_NETWORK}{kind}, {epochs} epochs",
-            f"long training, to z training for {within['epochs']} epochs",
-            100 * (record["val"]["accuracy"] - within["val"]["accuracy"]),
-        ]
-        for (kind, epochs), record in found.long.items()
-    ]
+    rows = []
+    for (kind, epochs), record in found.long.items():
+        began = record.get("began_with")
+        after = f" after {began['num_epochs']} others" if began else ""
+        what = f"{LONG_NETWORK}{kind}, {epochs} epochs{after}"
+        effect = 100 * (record["val"]["accuracy"] - within["val"]["accuracy"])
+        rows.append([what, f"long training, to z training for {within['epochs']} epochs", effect])
+    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zipfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,7 +11,7 @@ import numpy as np
 
 __all__ = ["load_npy", "load_npz"]
 
-# What a byte may become that was compressed as .npz files are.
+# How many bytes one may become that was compressed as NumPy does it.
 _DEFLATED = 1032
 
 
@@ -43,8 +44,15 @@ def load_npz(path: Path) -> dict[str, np.ndarray] | None:
     with archive:
         for member in archive.zip.infolist():
             with archive.zip.open(member) as file:
-                _check_announced(file, min(member.file_size, _DEFLATED * member.compress_size))
+                _check_announced(file, _most_bytes(member))
         return {name: archive[name] for name in archive.files}
+
+
+def _most_bytes(member: zipfile.ZipInfo) -> int:
+    """How many bytes a member of an archive can have."""
+    if member.compress_type == zipfile.ZIP_DEFLATED:
+        return min(member.file_size, _DEFLATED * member.compress_size)
+    return member.compress_size if member.compress_type == zipfile.ZIP_STORED else member.file_size
 
 
 def _is_archive(path: Path) -> bool:

@@ -39,7 +39,7 @@ def _check_header(path: Path) -> None:
     largest = 100 * path.stat().st_size  # compression saves less
     with open(path, "rb") as file:
         for line in islice(iter(lambda: file.readline(_LONGEST_LINE), b""), _MOST_LINES):
-            name, *numbers = line.split() or [b""]
+            name, *numbers = line.upper().split() or [b""]
             if name == b"DATA":
                 return
             if name in (b"COUNT", b"POINTS") and sum(map(int, numbers)) > largest:

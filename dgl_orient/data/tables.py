@@ -26,7 +26,7 @@ __all__ = [
     "read_text",
 ]
 
-#: How many points a cloud may be asked to have: more would fill the memory.
+#: How many points a cloud may be asked to have; a stranger's recipe may ask for any number.
 MOST_POINTS = 10_000_000
 
 

@@ -135,7 +135,7 @@ def _read(
 
 def _check_range(path: Path, pos: np.ndarray, trained: Trained) -> None:
     """Raise if distances cannot be computed: in float64 before clouds are scaled, else in float32."""
-    limit = float(np.finfo(np.float64 if trained.is_normalised else np.float32).max) ** 0.5 / 8
+    limit = float(np.finfo(np.float64 if trained.is_normalised else np.float32).max) ** 0.5 / 16
     if np.abs(pos).max() > limit:
         raise DGLError(f"Expected coordinates of at most {limit:.1g} in {path}; scale the cloud down.")
 

@@ -182,9 +182,11 @@ def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
             facts = _completed(state["facts"])
             model, task = _new_model(recipe, facts), _task(recipe, facts)
     except (DGLError, TypeError, ValueError, AttributeError) as error:
-        raise DGLError(f"The facts in {path} describe no network: {error}; train anew.") from error
+        raise DGLError(f"The recipe and facts in {path} describe no network: {error}; train anew.") from error
     checkpoints.load_weights(model, state["weights"], path)
     scores = release.get("scores", tests)
+    if not isinstance(scores, Mapping):
+        raise DGLError(f"Expected scores in {path} to be a map, got {type(scores).__name__}.")
     return Trained(path, recipe, facts, task, model.to(place).eval(), scores, release)
 
 
@@ -259,7 +261,7 @@ def _completed(facts: Mapping[str, object]) -> dict[str, object]:
     if number is None or not 0 <= number <= _MOST_CLASSES:
         raise DGLError(f"Expected num_classes of at most {_MOST_CLASSES:,}, got {known['num_classes']!r}.")
     known["class_names"] = _names(known.get("class_names"), number, "class_names")
-    if "part_names" in known or "class_parts" in known:
+    if known.get("num_parts") is not None:
         _check_parts(known)
     return known
 
@@ -283,7 +285,7 @@ def _check_parts(known: dict[str, object]) -> None:
     if known.get("part_names") is not None:
         known["part_names"] = _names(known["part_names"], number, "part_names")
     for parts in known.get("class_parts", ()):
-        numbers = [as_integer(part) for part in parts]
+        numbers = [as_integer(part) for part in parts] if isinstance(parts, (list, tuple)) else []
         if not numbers or any(part is None or not 0 <= part < number for part in numbers):
             raise DGLError(f"Expected class_parts to have parts from 0 to {number - 1}, got {parts!r}.")
 

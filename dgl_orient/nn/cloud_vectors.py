@@ -19,7 +19,7 @@ _SHORTEST = 1e-3
 _ROUGHNESS = 0.005
 _TIMES = 4
 _FAINT = 0.01
-# How often the rounding of a cloud's largest coordinate may be left where coordinates cancel.
+# How often the rounding of a cloud's radius may be left where coordinates cancel.
 _CANCELLED = 1e2
 
 
@@ -86,24 +86,32 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
     # The largest coordinate is taken out first, so that squares stay in range whatever the cloud's scale.
     largest = _over_clouds(sizes, centre.detach().abs().amax(1, keepdim=True), "max")
     centre = centre / torch.where(largest > 0, largest, 1.0)
-    place = centre / _length(sizes, centre, torch.finfo(pos.dtype).tiny ** 0.25)
+    radius = _length(sizes, centre, torch.finfo(pos.dtype).tiny ** 0.25)
+    place = centre / radius
     moments = 3 * _mean(sizes, (place.unsqueeze(2) * place.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
     once = to_local(moments, place)  # moments are symmetric
     neighbours = torch.where(graph.in_degrees().unsqueeze(1) > 0, copy_u_mean(graph, centre) - centre, 0.0)
-    neighbours = torch.where(neighbours.abs().amax(1, keepdim=True) > _rounding(pos.dtype), neighbours, 0.0)
+    # In any pose the same ones: by their length, and against the radius.
+    rounding = _CANCELLED * torch.finfo(pos.dtype).eps * radius.detach()
+    neighbours = torch.where(norm(neighbours, keepdim=True) > rounding, neighbours, 0.0)
     towards = neighbours / _length(sizes, neighbours, _SHORTEST)
     parts = [place, once, to_local(moments, once), towards]
-    vec = torch.stack([*parts, _standing(graph, centre, neighbours, place)] if surface else parts, 1)
+    parts += [_standing(graph, centre, neighbours, place, rounding)] if surface else []
+    vec = torch.stack(parts, 1)
     return norm(vec), vec
 
 
-def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor) -> Tensor:
-    """The vectors ``(N, 3)`` that stand on the surface; ``towards`` is the mean of where neighbours are."""
+def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor, rounding: Tensor) -> Tensor:
+    """The vectors ``(N, 3)`` that stand on the surface.
+
+    ``towards`` is the mean of where neighbours are, and ``rounding`` ``(N, 1)`` what is left of it where they
+    cancel.
+    """
     apart = u_sub_v(graph, centre, centre)  # (E, 3)
     spread = copy_e_mean(graph, (apart.unsqueeze(2) * apart.unsqueeze(1)).flatten(1)).view(-1, 3, 3)
     degree = graph.in_degrees().to(centre.dtype).view(-1, 1, 1)
     spread = spread - degree / (degree + 1) * towards.unsqueeze(2) * towards.unsqueeze(1)
-    across = _of_trace_one(spread, _rounding(centre.dtype) ** 2) + _ROUGHNESS * torch.eye(
+    across = _of_trace_one(spread, rounding.square().unsqueeze(2)) + _ROUGHNESS * torch.eye(
         3, dtype=centre.dtype, device=centre.device
     )
     # Each row's cofactors are the product of the two rows that follow it.
@@ -114,12 +122,7 @@ def _standing(graph: DGLGraph, centre: Tensor, towards: Tensor, place: Tensor) -
     return vec / (vec.square().sum(1, keepdim=True) + _FAINT**2).sqrt()
 
 
-def _rounding(dtype: torch.dtype) -> float:
-    """How much rounding leaves of what cancels, in clouds whose largest coordinate is 1."""
-    return _CANCELLED * torch.finfo(dtype).eps
-
-
-def _of_trace_one(matrix: Tensor, smallest: float) -> Tensor:
+def _of_trace_one(matrix: Tensor, smallest: Tensor | float) -> Tensor:
     """Matrices ``(N, 3, 3)`` divided by their traces; 0 where these are not above the smallest."""
     trace = matrix.diagonal(dim1=1, dim2=2).sum(1).view(-1, 1, 1)
     present = trace > smallest

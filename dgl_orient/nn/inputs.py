@@ -13,7 +13,6 @@ from .._checks import as_integer, check_points
 
 __all__ = [
     "check_coordinates",
-    "check_range",
     "check_neighbours",
     "check_positive",
     "check_probability",
@@ -75,7 +74,7 @@ def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
 
 def check_range(pos: Tensor) -> None:
     """Raise if distances between the points cannot be computed."""
-    limit = torch.finfo(pos.dtype).max ** 0.5 / 8
+    limit = torch.finfo(pos.dtype).max ** 0.5 / 16
     if len(pos) and float(pos.detach().abs().max()) > limit:
         raise DGLError(
             f"Expected coordinates of at most {limit:.1g} in {pos.dtype}, whose squares can be computed; "
@@ -94,11 +93,13 @@ def check_types(module: nn.Module, *values: Tensor | None) -> None:
             )
 
 
-def checked_positions(pos, graph: DGLGraph) -> tuple[Tensor, Tensor]:
-    """The sources' and the destinations' coordinates, finite ones."""
+def checked_positions(pos, graph: DGLGraph, in_range: bool = False) -> tuple[Tensor, Tensor]:
+    """The sources' and the destinations' coordinates, finite ones, and perhaps such as have distances."""
     pair = checked_pair("pos", pos, graph, (3,))
     for given in pair if pair[0] is not pair[1] else pair[:1]:
         check_points(given)
+        if in_range:
+            check_range(given)
     return pair
 
 

@@ -11,7 +11,7 @@ from torch.nn.functional import linear
 from ..geometry import norm
 from .edge_norm import normed
 from .gvp import Activation
-from .inputs import check_neighbours, check_positive, check_range, check_shape, check_types, checked_positions
+from .inputs import check_neighbours, check_positive, check_shape, check_types, checked_positions
 from .projection import map_by_destination
 
 __all__ = ["OrientedRSConv"]
@@ -167,9 +167,7 @@ class OrientedRSConv(nn.Module):
         check_shape("feat", feat, (graph.num_src_nodes(), self.in_feats))
         if orient is not None or self.num_orientations != 1:
             check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
-        pos = checked_positions(pos, graph)
-        for each in pos:
-            check_range(each)
+        pos = checked_positions(pos, graph, in_range=True)
         check_types(self, *pos, orient)
         if not torch.is_autocast_enabled(feat.device.type):
             check_types(self, feat)

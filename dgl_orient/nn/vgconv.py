@@ -11,7 +11,6 @@ from .gvp import GVP, Activation
 from .inputs import (
     check_positive,
     check_probability,
-    check_range,
     check_types,
     checked_pair,
     checked_positions,
@@ -131,9 +130,7 @@ class VGConv(nn.Module):
         tuple of Tensor
             Scalars ``(N_dst, out_feats)`` and vectors ``(N_dst, out_vectors, 3)``.
         """
-        pos = checked_positions(pos, graph)
-        for each in pos:
-            check_range(each)
+        pos = checked_positions(pos, graph, in_range=True)
         if feat is None and self.in_feats == 0:
             feat = tuple(x.new_zeros(len(x), 0) for x in pos)
         if vec is None and self.in_vectors == 0:

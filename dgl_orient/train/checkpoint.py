@@ -8,7 +8,7 @@ import pickle
 import reprlib
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -123,7 +123,7 @@ def no_larger_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
     Traceback (most recent call last):
     dgl._ffi.base.DGLError: the recipe asks for a network that is larger than its weights
     """
-    values = 2 * sum(map(_num_stored, weights.values())) + _MORE_VALUES
+    values = 2 * _num_stored(weights.values()) + _MORE_VALUES
     tensors, thread = 2 * len(weights) + _MORE_TENSORS, threading.get_ident()
 
     def count(module: nn.Module, name: str, value: Tensor | None) -> None:
@@ -145,11 +145,13 @@ def no_larger_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
             hook.remove()
 
 
-def _num_stored(value: object) -> int:
-    """How many values a file has for a tensor: one that repeats them has fewer than its shape says."""
-    if not _is_plain(value):
-        return 0
-    return min(value.numel(), value.untyped_storage().nbytes() // value.element_size())
+def _num_stored(values: Iterable[object]) -> int:
+    """How many values a file has for tensors, which may share some, or repeat them."""
+    stored = {}
+    for value in filter(_is_plain, values):
+        storage = value.untyped_storage()
+        stored[storage.data_ptr()] = storage.nbytes() // value.element_size()
+    return sum(stored.values())
 
 
 def _shape(value: object) -> tuple[int, ...] | None:
@@ -161,7 +163,7 @@ def _is_plain(value: object) -> bool:
     """Whether it is a tensor of real numbers that are all there."""
     if not isinstance(value, Tensor) or value.is_nested:
         return False
-    return value.layout is torch.strided and not value.is_meta and not value.is_complex()
+    return value.layout is torch.strided and not (value.is_meta or value.is_quantized or value.is_complex())
 
 
 def _is_same(value: object, expected: str | int) -> bool:

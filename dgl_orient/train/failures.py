@@ -12,7 +12,7 @@ from torch import nn
 
 from .settings import Settings
 
-__all__ = ["NotFiniteError", "check_weights", "explained"]
+__all__ = ["NotFiniteError", "check_weights", "explained", "is_about_memory"]
 
 _NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
 
@@ -49,7 +49,7 @@ def explained(epoch: int, kept: Path, settings: Settings) -> Iterator[None]:
             f"{error} in epoch {epoch}; lower optimizer.lr, which is {rate}, or set grad_clip; {_left(kept)}."
         ) from error
     except (MemoryError, RuntimeError) as error:
-        if not _is_about_memory(error):
+        if not is_about_memory(error):
             raise
         raise DGLError(
             f"Out of memory in epoch {epoch}; lower train_batch_size, which is {settings.train_batch_size}, "
@@ -63,7 +63,7 @@ def explained(epoch: int, kept: Path, settings: Settings) -> Iterator[None]:
         ) from error
 
 
-def _is_about_memory(error: Exception) -> bool:
+def is_about_memory(error: Exception) -> bool:
     if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
         return True
     return any(words in str(error).lower() for words in _NO_MEMORY)

@@ -11,6 +11,7 @@ from dgl import DGLError
 from torch import Tensor, nn
 
 from . import checkpoint, distributed
+from .failures import is_about_memory
 from .optim import LearningRate, make_optimizer
 from .settings import Settings
 from .tasks import Task
@@ -93,6 +94,10 @@ class Run:
             self.best_weights, self.result = dict(state["best_weights"]), state["result"]
             self._check_restored()
         except Exception as error:  # what is not ours may make PyTorch fail in any way
+            if is_about_memory(error):
+                raise DGLError(
+                    f"There is not enough memory to go on from {path}; free some of it."
+                ) from error
             raise DGLError(
                 f"{path} does not hold the state of this training; remove its folder to begin anew."
             ) from error

@@ -391,6 +391,13 @@ def test_arrays_that_announce_more_than_they_have_fill_no_memory(tmp_path, versi
             read_cloud(path)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_arrays_compressed_by_others_are_read(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "zeros.npz", "w", method) as file:
+        file.writestr("pos.npy", npy(np.zeros((200_000, 3))))
+    assert len(read_cloud(tmp_path / "zeros.npz")["pos"]) == 200_000
+
+
 def test_well_compressed_arrays_are_read(tmp_path):
     np.savez_compressed(tmp_path / "zeros.npz", pos=np.zeros((100_000, 3)))
     assert read_cloud(tmp_path / "zeros.npz")["pos"].shape == (100_000, 3)
@@ -407,6 +414,16 @@ def test_comments_do_not_hide_what_a_pcd_file_announces(tmp_path):
         read_cloud(put(tmp_path, "large.pcd", comments + large + found + rest))
     with pytest.raises(DGLError, match="none of its first 1000 lines says how its DATA are written"):
         read_cloud(put(tmp_path, "endless.pcd", b"# comment\n" * 2000 + content))
+
+
+def test_a_pcd_header_may_be_in_small_letters(tmp_path):
+    head, found, rest = pcd("ASCII", **PCD_COLUMNS).partition(b"DATA ascii\n")
+    lines = [line.split(b" ", 1) for line in (head + found).splitlines() if not line.startswith(b"#")]
+    small = b"\n".join(b" ".join([name.lower(), values]) for name, values in lines) + b"\n"
+    assert len(read_cloud(put(tmp_path, "small.pcd", small + rest))["pos"]) == 7
+    large = small.replace(b"points 7", b"points 100000000000")
+    with pytest.raises(DGLError, match="announces more than it can hold in POINTS"):
+        read_cloud(put(tmp_path, "large.pcd", large + rest))
 
 
 def test_an_archives_triangles_are_an_array_as_others(tmp_path):

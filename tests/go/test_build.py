@@ -246,6 +246,14 @@ def _in_itself():
     return endless
 
 
+def _doubled():
+    """A list of 2 ** 40 ones, of which all but forty are the same."""
+    ones = [1]
+    for _ in range(40):
+        ones = [ones, ones]
+    return ones
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -254,8 +262,9 @@ def _in_itself():
         {"facts": {"num_classes": 10, "class_names": torch.arange(10)}},
         {"tests": torch.zeros(2)},
         {"release": _in_itself()},
+        {"facts": {"class_names": _doubled()}},
     ],
-    ids=["plugins", "endless", "names", "tests", "release"],
+    ids=["plugins", "endless", "names", "tests", "release", "doubled"],
 )
 def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, changes):
     recipe = checkpoint.load(tiny.trained("pointcls"))["recipe"]
@@ -276,7 +285,8 @@ def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, cha
         ({"class_parts": [[0, 30]] * 10}, r"parts from 0 to 29, got \[0, 30\]"),
         ({"class_parts": [[-1]] * 10}, "parts from 0 to 29"),
         ({"class_parts": [[]] * 10}, "parts from 0 to 29"),
-        ({"num_parts": None}, "num_parts from 1 to"),
+        ({"class_parts": [0] * 10}, "parts from 0 to 29"),
+        ({"num_parts": 0}, "num_parts from 1 to"),
     ],
 )
 def test_facts_that_do_not_fit_each_other_are_refused(tmp_path, facts, words):
@@ -291,8 +301,10 @@ def test_a_guard_ends_with_the_network_it_is_for():
     model = nn.Linear(2000, 2000)
     with checkpoint.no_larger_than(model.state_dict()):
         nn.Linear(2000, 2000)
-    with checkpoint.no_larger_than({}), pytest.raises(DGLError, match="larger than its weights"):
-        nn.Linear(2000, 2000)
+    shared = dict.fromkeys(map(str, range(2000)), torch.zeros(1000))
+    for few in ({}, shared):
+        with checkpoint.no_larger_than(few), pytest.raises(DGLError, match="larger than its weights"):
+            nn.Linear(2000, 2000)
     nn.Linear(2000, 2000)
 
 
@@ -374,3 +386,15 @@ def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
         checkpoint.save(tmp_path / "odd.pth", state | {name: [1]})
         with pytest.raises(DGLError, match="odd.pth"):
             load_trained(tmp_path / "odd.pth")
+
+
+def test_parts_have_no_part_where_they_are_not_asked_for():
+    dataset = _Classes("test")
+    dataset.part_names = ["lid"]
+    assert "num_parts" not in facts_of(dataset)
+
+
+@pytest.mark.parametrize("scores", [None, 5])
+def test_scores_that_are_none_are_refused(tmp_path, scores):
+    with pytest.raises(DGLError, match="Expected scores in .*strange.pth to be a map"):
+        load_trained(_changed(tmp_path / "strange.pth", release={"scores": scores}))

@@ -6,9 +6,10 @@ from dgl import DGLError
 
 import dgl_orient
 from dgl_orient import GlobalOrientation
+from dgl_orient.geometry import random_rotation
 from dgl_orient.nn.cloud_vectors import cloud_vectors, num_cloud_vectors
 from dgl_orient.testing import assert_equivariant
-from tests.clouds import ORDINARY, SIZES, UGLY, ball, plane, rotation_error
+from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
 
 STYLES = {
     "no layers": dict(num_layers=0, sizes=()),
@@ -168,3 +169,18 @@ def test_gradcheck():
     net = GlobalOrientation(1, (), 4, hidden_feats=3, hidden_vectors=3, moments=True, num_layers=0).double()
     graph = dgl_orient.knn_graph(pos.detach(), 4)
     assert torch.autograd.gradcheck(lambda x: net(graph, x), pos)
+
+
+@pytest.mark.parametrize("size", [80, 95])
+def test_what_counts_as_rounding_is_the_same_in_any_pose(size):
+    """On a fine smooth grid the mean of neighbours is hardly more than rounding leaves."""
+    along, across = torch.meshgrid(torch.linspace(0, 1, size), torch.linspace(0, 0.6, size), indexing="ij")
+    height = 0.2 * along**2 + 0.1 * (3 * across).sin() + 0.1 * along * across
+    pos = torch.stack([along, across, height], -1).reshape(-1, 3)
+    graph = dgl_orient.knn_graph(pos, 8)
+    turn = random_rotation(generator=generator(1))
+    _, vec = cloud_vectors(graph, pos, surface=True)
+    _, turned = cloud_vectors(graph, pos @ turn.T, surface=True)
+    missing, turned_missing = (each[:, 3].abs().amax(1) == 0 for each in (vec, turned))
+    assert (missing != turned_missing).double().mean() < 0.01
+    assert ((turned - vec @ turn.T).abs().amax((1, 2)) > 0.05).double().mean() < 0.01

@@ -285,7 +285,9 @@ def test_wrong_inputs_are_refused():
     ]:
         with pytest.raises(DGLError, match=sentence):
             conv(graph, *inputs)
-    with pytest.raises(DGLError, match="coordinates of at most 2e.* scale the cloud down"):
+    with pytest.raises(DGLError, match="coordinates of at most 8e.* scale the cloud down"):
         conv(graph, feat, 1e160 * pos, orient)
+    with pytest.raises(DGLError, match="at least two points"):
+        make_conv(1)(dgl.graph(([0, 0], [0, 0])), feat[:1], pos[:1], orient[:1, :1])
     with pytest.raises(DGLError, match="at least two edges"):
         make_conv(1)(dgl.graph(([0], [0])), feat[:1], pos[:1], orient[:1, :1])

@@ -215,6 +215,7 @@ _STRANGE = {
     "one that is not there": lambda: torch.ones(2, 3, device="meta"),
     "a nested one": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
     "complex numbers": lambda: torch.ones(2, 3, dtype=torch.complex64),
+    "rounded numbers": lambda: torch.quantize_per_tensor(torch.ones(2, 3), 0.1, 0, torch.qint8),
     "no tensor": lambda: 5,
 }
 
@@ -297,4 +298,15 @@ def test_an_optimizers_state_of_another_network_is_a_sentence(tmp_path):
     state["optimizer"]["param_groups"][0]["lr"] = "a"
     checkpoint.save(last, state)
     with pytest.raises(DGLError, match="last.pth does not hold the state of this training"):
+        train(tmp_path, resume=True, num_epochs=1)
+
+
+def test_too_little_memory_does_not_call_a_training_wrong(tmp_path, monkeypatch):
+    train(tmp_path, num_epochs=1)
+
+    def fail(self, state):
+        raise MemoryError
+
+    monkeypatch.setattr(torch.optim.Optimizer, "load_state_dict", fail)
+    with pytest.raises(DGLError, match="not enough memory to go on from .*last.pth"):
         train(tmp_path, resume=True, num_epochs=1)
