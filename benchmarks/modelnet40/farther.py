@@ -68,8 +68,8 @@ def _by_length(found: Found) -> list[list]:
     rows = []
     for (kind, epochs), record in found.long.items():
         began = record.get("began_with")
-        after = f" after {began['num_epochs']} others" if began else ""
-        what = f"{LONG_NETWORK}{kind}, {epochs} epochs{after}"
+        after = f", after {began['num_epochs']} other epochs" if began else ""
+        what = f"{LONG_NETWORK}{kind}-{epochs}{after}"
         effect = 100 * (record["val"]["accuracy"] - within["val"]["accuracy"])
         rows.append([what, f"long training, to z training for {within['epochs']} epochs", effect])
     return rows

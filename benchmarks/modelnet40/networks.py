@@ -71,14 +71,14 @@ def networks(
     --------
     >>> from benchmarks.modelnet40.networks import networks
     >>> [network.label for network in networks(30, 0, long=("augmented", 200))]
-    ['oriented-dgcnn z', 'oriented-rscnn z', 'dgcnn z', 'dgcnn so3', 'long-augmented z']
+    ['oriented-dgcnn z', 'oriented-rscnn z', 'dgcnn z', 'dgcnn so3', 'long-augmented-200 z']
     """
     found = [
         Network(f"{model} {train}", train, protocol_run("cls", model, train, epochs, seed, quick))
         for model, train in _MEASURED
     ]
     if long is not None:
-        found.append(Network(f"{LONG_NETWORK}{long[0]} z", "z", long_run(*long, quick=quick)))
+        found.append(Network(f"{LONG_NETWORK}{long[0]}-{long[1]} z", "z", long_run(*long, quick=quick)))
     return found
 
 

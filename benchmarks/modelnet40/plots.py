@@ -62,12 +62,17 @@ def _curves(figure: Figure, found: Found) -> None:
             for train, record in trainings.items():
                 style = dict(color=_COLOURS[model], linestyle="-" if train == "z" else "--")
                 _curve(axes, record["val_curve"], f"{model}, {train}", task == "cls", style)
-        for (kind, _), record in found.long.items() if task == "cls" else ():
-            style = dict(color=_COLOURS[f"{LONG_NETWORK}{kind}"])
-            _curve(axes, record["val_curve"], f"{LONG_NETWORK}{kind}, z", True, style)
+        for (kind, epochs), record in found.long.items() if task == "cls" else ():
+            name = f"{LONG_NETWORK}{kind}-{epochs}"
+            _curve(axes, record["val_curve"], f"{name}, z", True, dict(color=_colour(name)))
         label = "accuracy, percent" if task == "cls" else "error of normals"
         axes.set(xlabel="epoch", ylabel=f"validation {label}")
         finish(axes)
+
+
+def _colour(name: str) -> str:
+    """Of a network; long trainings of one kind have the same."""
+    return _COLOURS[name.rpartition("-")[0] if name.startswith(LONG_NETWORK) else name]
 
 
 def _curve(axes, values: list, label: str, percent: bool, style: dict) -> None:
@@ -82,7 +87,7 @@ def _robustness(figure: Figure, found: Found) -> None:
             name, protocol = label.split()
             clean = [] if kind == "density" else [(0, record[CLEAN]["accuracy"])]
             points = clean + [(float(amount), each["accuracy"]) for amount, each in record[kind].items()]
-            style = dict(color=_COLOURS[name], linestyle=_STYLES[protocol])
+            style = dict(color=_colour(name), linestyle=_STYLES[protocol])
             axes.plot(*zip(*points), marker="o", markersize=3, label=label, **style)
         axes.set(xlabel=_AXES[kind], ylabel="test accuracy, percent", ylim=(0, 100), title=kind)
         finish(axes)

@@ -167,8 +167,8 @@ def test_augmented_long_training_differs_as_it_says(raw_dir, tmp_path):
     _call(tmp_path, raw_dir, "long augmented --epochs 1")
     _call(tmp_path, raw_dir, "rotations --epochs 1 --long augmented 1", expected=2)  # no other is trained
     measured = _record(tmp_path, "rotations")["networks"]
-    assert list(measured) == ["long-augmented z"] and measured["long-augmented z"]["epochs"] == 1
-    assert measured["long-augmented z"]["command"].endswith(
+    assert list(measured) == ["long-augmented-1 z"] and measured["long-augmented-1 z"]["epochs"] == 1
+    assert measured["long-augmented-1 z"]["command"].endswith(
         "rotations --epochs 1 --seed 0 --long augmented 1 --shapes 24 --quick"
     )
     assert command_line.main(["summary", "--quick", "--folder", str(tmp_path)]) == 0

@@ -166,7 +166,7 @@ def test_attempts_are_told_by_their_effect_on_validation():
         voting={"networks": {"oriented-dgcnn z": {"val": votes, "epochs": 60}}},
     )
     *_, best, second, last = farther(found)[-1].splitlines()
-    assert best == "| long-same, 200 epochs | long training, to z training for 60 epochs | +2.0 |"
+    assert best == "| long-same-200 | long training, to z training for 60 epochs | +2.0 |"
     assert second == "| 16 votes | voting, oriented-dgcnn z, 60 epochs | +0.5 |"
     assert last == "| orientations refined between layers | trial refined, 4 epochs | -5.0 |"
     assert farther(_found({})) == []
