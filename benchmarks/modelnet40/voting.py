@@ -20,8 +20,8 @@ VOTES = (1, 2, 4, 8, 16)
 POOL = 1024  #: points of a shape among which are drawn
 _NOTE = (
     "The mean of the logits of several samples of a shape's points, each turned at random (SO(3)). A sample "
-    "is a random half of the points, and of these a farthest-point sample, as even as the training's clouds "
-    "are: as many points as the network was trained with, if settings do not say otherwise. One answer, "
+    "is a farthest-point sample of twice as many random points, drawn as the training's clouds are: as many "
+    "points as the network was trained with, if settings do not say otherwise. One answer, "
     "'first' in the file, is that by the first points, which the protocols score. Accuracies in percent."
 )
 
@@ -60,8 +60,8 @@ def _votes(
     turn = Rotate("so3")
     figures = {"first": accuracy(*answers(trained, clouds(trained, raw_dir, split, [turn], shapes=shapes)))}
     points = points or trained.num_points
-    draw = [Resample(max(pool // 2, points)), Resample(points, "farthest")]
-    dataset = clouds(trained, raw_dir, split, [*draw, UnitSphere(), turn], pool, shapes)
+    steps = [Resample(points, "even"), UnitSphere(), turn]
+    dataset = clouds(trained, raw_dir, split, steps, pool, shapes)
     total: Tensor | float = 0.0
     for number in range(1, VOTES[-1] + 1):
         logits, labels = answers(trained, dataset, number)
