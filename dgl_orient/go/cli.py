@@ -3,6 +3,7 @@
 Nothing here imports torch until a verb has work to do. Annotations are evaluated, for typer reads them.
 """
 
+import gc
 import os
 import sys
 import warnings
@@ -265,6 +266,11 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         _complain(sentence)
         return 2
+    finally:
+        if "WORLD_SIZE" in os.environ:
+            # Networks in reference cycles hold the group of processes, whose threads may crash an
+            # interpreter that ends before them.
+            gc.collect()
 
 
 def _complain(text: str) -> None:
