@@ -11,6 +11,7 @@ from dgl import DGLError
 
 from ..trainings.command_line import Commands, run
 from ..trainings.training import Place
+from .networks import Asked
 from .protocol import long, protocol
 from .recipes import EPOCHS, LONG, NETWORKS, TASKS, TRAININGS
 from .robustness import robustness
@@ -105,38 +106,36 @@ def _long(given: argparse.Namespace, place: Place) -> None:
 
 
 def _voting(given: argparse.Namespace, place: Place) -> None:
-    voting(*_networks(given), given.points, *_clouds(given, place))
+    voting(_asked(given, place), given.points)
 
 
 def _robustness(given: argparse.Namespace, place: Place) -> None:
-    robustness(*_networks(given), *_clouds(given, place))
+    robustness(_asked(given, place))
 
 
 def _rotations(given: argparse.Namespace, place: Place) -> None:
-    rotations(*_networks(given), *_clouds(given, place))
+    rotations(_asked(given, place))
 
 
 def _splits(given: argparse.Namespace, place: Place) -> None:
-    splits(*_networks(given), *_clouds(given, place))
+    splits(_asked(given, place))
 
 
 def _summary(given: argparse.Namespace, place: Place) -> None:
     summary(place, given.quick)
 
 
-def _networks(given: argparse.Namespace) -> tuple[int, int, tuple[str, int] | None]:
-    return _epochs(given, EPOCHS["cls"]), given.seed, given.long and _long_training(*given.long)
+def _asked(given: argparse.Namespace, place: Place) -> Asked:
+    long = given.long and _long_training(*given.long)
+    shapes = given.shapes or (SHAPES if given.quick else None)
+    epochs = _epochs(given, EPOCHS["cls"])
+    return Asked(epochs, given.seed, long, shapes, place, given.raw_dir, given.quick)
 
 
 def _long_training(kind: str, epochs: str) -> tuple[str, int]:
     if kind not in LONG or not epochs.isdecimal():
         raise DGLError(f"Expected --long to have one of {', '.join(LONG)} and epochs, got {kind} {epochs}.")
     return kind, int(epochs)
-
-
-def _clouds(given: argparse.Namespace, place: Place) -> tuple[int | None, Place, Path, bool]:
-    shapes = given.shapes or (SHAPES if given.quick else None)
-    return shapes, place, given.raw_dir, given.quick
 
 
 if __name__ == "__main__":

@@ -21,12 +21,14 @@ from ..report import machine
 from ..trainings.collected import each
 from ..trainings.files import read_json, write_json
 from ..trainings.training import Place, Run, is_of
+from .options import shown
 from .recipes import long_run, protocol_run
 from .sizes import few
 from .training import located
 
 __all__ = [
     "LONG_NETWORK",
+    "Asked",
     "Measurement",
     "Network",
     "accuracy",
@@ -60,6 +62,28 @@ class Measurement:
     command: str
     note: str  #: what the figures are
     settings: Mapping[str, object]  #: all on which the figures depend, beside the network
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which trained networks are measured, on how many shapes, and where all of it is."""
+
+    epochs: int  #: of the protocol's networks
+    seed: int  #: of them too
+    long: tuple[str, int] | None  #: kind and epochs of a long training whose network is measured too
+    shapes: int | None  #: of each split; None for all
+    place: Place
+    raw_dir: Path
+    quick: bool
+
+    def command(self, name: str, **others: object) -> str:
+        """The command that measures it again."""
+        given = shown(epochs=self.epochs, seed=self.seed, long=self.long, **others)
+        return f"python -m benchmarks.modelnet40 {name}{given}{shown(shapes=self.shapes, quick=self.quick)}"
+
+    def networks(self) -> dict[str, Network]:
+        """By their labels."""
+        return {network.label: network for network in networks(self.epochs, self.seed, self.long, self.quick)}
 
 
 def networks(

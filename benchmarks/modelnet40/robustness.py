@@ -8,10 +8,8 @@ from dgl_orient.data import protocol
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.go.build import Trained
 
-from ..trainings.training import Place
 from .disturbances import AMOUNTS, UNEVEN, Disturb, disturbance
-from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
-from .options import shown
+from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
 from .recipes import TRAININGS
 from .sizes import points_of
 
@@ -29,30 +27,20 @@ _NOTE = (
 )
 
 
-def robustness(
-    epochs: int,
-    seed: int,
-    long: tuple[str, int] | None,
-    shapes: int | None,
-    place: Place,
-    raw_dir: Path,
-    quick: bool,
-) -> None:
+def robustness(asked: Asked) -> None:
     """Score every network by every protocol of its training, and write ``robustness.json``."""
-    command = "python -m benchmarks.modelnet40 robustness" + shown(
-        epochs=epochs, seed=seed, long=long, shapes=shapes, quick=quick
-    )
     entries, protocols = {}, {}
-    for network in networks(epochs, seed, long, quick):
+    for network in asked.networks().values():
         for name in TRAININGS[network.train]:
             label = f"{network.label.split()[0]} {name}"
             entries[label], protocols[label] = network, name
 
     def measure(label: str, trained: Trained) -> dict[str, object]:
-        return _figures(label, trained, raw_dir, protocols[label], shapes, quick)
+        return _figures(label, trained, asked.raw_dir, protocols[label], asked.shapes, asked.quick)
 
-    settings = {"amounts": {name: list(each) for name, each in AMOUNTS.items()}, "shapes": shapes}
-    measure_each(Measurement("robustness", command, _NOTE, settings), entries, place, measure)
+    settings = {"amounts": {name: list(each) for name, each in AMOUNTS.items()}, "shapes": asked.shapes}
+    measurement = Measurement("robustness", asked.command("robustness"), _NOTE, settings)
+    measure_each(measurement, entries, asked.place, measure)
 
 
 def _figures(

@@ -9,9 +9,7 @@ import torch
 from dgl_orient.data.transforms import Rotate
 from dgl_orient.go.build import Trained
 
-from ..trainings.training import Place
-from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
-from .options import shown
+from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
 
 __all__ = ["ROTATIONS", "rotations"]
 
@@ -24,28 +22,17 @@ _NOTE = (
 )
 
 
-def rotations(
-    epochs: int,
-    seed: int,
-    long: tuple[str, int] | None,
-    shapes: int | None,
-    place: Place,
-    raw_dir: Path,
-    quick: bool,
-) -> None:
+def rotations(asked: Asked) -> None:
     """Turn the test shapes before every network, and write ``rotations.json``."""
-    command = "python -m benchmarks.modelnet40 rotations" + shown(
-        epochs=epochs, seed=seed, long=long, shapes=shapes, quick=quick
-    )
-    entries = {network.label: network for network in networks(epochs, seed, long, quick)}
 
     def measure(label: str, trained: Trained) -> dict[str, object]:
-        figures = _figures(trained, raw_dir, shapes)
+        figures = _figures(trained, asked.raw_dir, asked.shapes)
         print(f"{label}: {figures['changed']} % of the answers change", flush=True)
         return figures
 
-    settings = {"rotations": ROTATIONS, "shapes": shapes}
-    measure_each(Measurement("rotations", command, _NOTE, settings), entries, place, measure)
+    settings = {"rotations": ROTATIONS, "shapes": asked.shapes}
+    measurement = Measurement("rotations", asked.command("rotations"), _NOTE, settings)
+    measure_each(measurement, asked.networks(), asked.place, measure)
 
 
 def _figures(trained: Trained, raw_dir: Path, shapes: int | None) -> dict[str, object]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dgl_orient.data import protocol
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.go.build import Trained
 
-from ..trainings.training import Place
-from .networks import Measurement, accuracy, answers, clouds, measure_each, networks
-from .options import shown
+from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
 from .recipes import TRAININGS
 
 __all__ = ["SPLITS", "splits"]
@@ -23,28 +19,18 @@ _NOTE = (
 )
 
 
-def splits(
-    epochs: int,
-    seed: int,
-    long: tuple[str, int] | None,
-    shapes: int | None,
-    place: Place,
-    raw_dir: Path,
-    quick: bool,
-) -> None:
+def splits(asked: Asked) -> None:
     """Score every network on every split, and write ``splits.json``."""
-    command = "python -m benchmarks.modelnet40 splits" + shown(
-        epochs=epochs, seed=seed, long=long, shapes=shapes, quick=quick
-    )
-    entries = {network.label: network for network in networks(epochs, seed, long, quick)}
+    entries = asked.networks()
 
     def measure(label: str, trained: Trained) -> dict[str, object]:
         turn = protocol(TRAININGS[entries[label].train][0], ModelNet40.gravity).test
         figures = {}
         for split in SPLITS:
-            dataset = clouds(trained, raw_dir, split, [turn], trained.num_points, shapes)
+            dataset = clouds(trained, asked.raw_dir, split, [turn], trained.num_points, asked.shapes)
             figures[split] = accuracy(*answers(trained, dataset))
         print(f"{label}: {figures}", flush=True)
         return figures
 
-    measure_each(Measurement("splits", command, _NOTE, {"shapes": shapes}), entries, place, measure)
+    measurement = Measurement("splits", asked.command("splits"), _NOTE, {"shapes": asked.shapes})
+    measure_each(measurement, entries, asked.place, measure)

@@ -9,9 +9,7 @@ from torch import Tensor
 from dgl_orient.data.transforms import Resample, Rotate, UnitSphere
 from dgl_orient.go.build import Trained
 
-from ..trainings.training import Place
-from .networks import LONG_NETWORK, Measurement, accuracy, answers, clouds, measure_each, networks
-from .options import shown
+from .networks import LONG_NETWORK, Asked, Measurement, accuracy, answers, clouds, measure_each
 from .sizes import points_of
 
 __all__ = ["VOTES", "voting"]
@@ -26,32 +24,24 @@ _NOTE = (
 )
 
 
-def voting(
-    epochs: int,
-    seed: int,
-    long: tuple[str, int] | None,
-    points: int | None,
-    shapes: int | None,
-    place: Place,
-    raw_dir: Path,
-    quick: bool,
-) -> None:
+def voting(asked: Asked, points: int | None) -> None:
     """Score the oriented DGCNN, and that of a long training if asked for, and write ``voting.json``."""
-    command = "python -m benchmarks.modelnet40 voting" + shown(
-        epochs=epochs, seed=seed, long=long, points=points, shapes=shapes, quick=quick
-    )
-    pool = points_of(POOL, quick)
+    pool = points_of(POOL, asked.quick)
     entries = {
-        network.label: network
-        for network in networks(epochs, seed, long, quick)
-        if network.label.startswith(("oriented-dgcnn", LONG_NETWORK))
+        label: network
+        for label, network in asked.networks().items()
+        if label.startswith(("oriented-dgcnn", LONG_NETWORK))
     }
 
     def measure(label: str, trained: Trained) -> dict[str, object]:
-        return {split: _votes(trained, raw_dir, split, points, pool, shapes) for split in ("val", "test")}
+        return {
+            split: _votes(trained, asked.raw_dir, split, points, pool, asked.shapes)
+            for split in ("val", "test")
+        }
 
-    settings = {"pool": pool, "points": points, "shapes": shapes}
-    measure_each(Measurement("voting", command, _NOTE, settings), entries, place, measure)
+    settings = {"pool": pool, "points": points, "shapes": asked.shapes}
+    measurement = Measurement("voting", asked.command("voting", points=points), _NOTE, settings)
+    measure_each(measurement, entries, asked.place, measure)
 
 
 def _votes(

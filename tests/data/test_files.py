@@ -2,7 +2,6 @@ import io
 import pickle
 import struct
 import sys
-import zipfile
 
 import numpy as np
 import pytest
@@ -370,60 +369,6 @@ def test_files_with_a_few_wrong_bytes_give_finite_points_or_a_sentence(tmp_path_
         assert str(path) in str(error)
     else:
         assert cloud["pos"].shape == (10, 3) and np.isfinite(cloud["pos"]).all()
-
-
-def _announcing(shape, version=(1, 0)):
-    """An .npy file without numbers, whose header announces an array of this shape."""
-    file = io.BytesIO()
-    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
-    getattr(np.lib.format, f"write_array_header_{version[0]}_0")(file, header)
-    return file.getvalue() + bytes(48)
-
-
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_arrays_that_announce_more_than_they_have_fill_no_memory(tmp_path, version):
-    content = _announcing((10**13, 3), version)
-    archive = tmp_path / "large.npz"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("pos.npy", content)
-    for path in (put(tmp_path, "large.npy", content), archive):
-        with pytest.raises(DGLError, match="its header announces more than it can hold"):
-            read_cloud(path)
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_arrays_compressed_by_others_are_read(tmp_path, method):
-    with zipfile.ZipFile(tmp_path / "zeros.npz", "w", method) as file:
-        file.writestr("pos.npy", npy(np.zeros((200_000, 3))))
-    assert len(read_cloud(tmp_path / "zeros.npz")["pos"]) == 200_000
-
-
-def test_well_compressed_arrays_are_read(tmp_path):
-    np.savez_compressed(tmp_path / "zeros.npz", pos=np.zeros((100_000, 3)))
-    assert read_cloud(tmp_path / "zeros.npz")["pos"].shape == (100_000, 3)
-
-
-def test_comments_do_not_hide_what_a_pcd_file_announces(tmp_path):
-    content = pcd("BINARY", **PCD_COLUMNS)
-    head, found, rest = content.partition(b"DATA binary\n")
-    assert found
-    comments = b"# comment\n" * 31
-    assert len(read_cloud(put(tmp_path, "long.pcd", comments + content))["pos"]) == 7
-    large = head.replace(b"POINTS 7", b"POINTS 100000000000").replace(b"WIDTH 7", b"WIDTH 100000000000")
-    with pytest.raises(DGLError, match="announces more than it can hold in POINTS"):
-        read_cloud(put(tmp_path, "large.pcd", comments + large + found + rest))
-    with pytest.raises(DGLError, match="none of its first 1000 lines says how its DATA are written"):
-        read_cloud(put(tmp_path, "endless.pcd", b"# comment\n" * 2000 + content))
-
-
-def test_a_pcd_header_may_be_in_small_letters(tmp_path):
-    head, found, rest = pcd("ASCII", **PCD_COLUMNS).partition(b"DATA ascii\n")
-    lines = [line.split(b" ", 1) for line in (head + found).splitlines() if not line.startswith(b"#")]
-    small = b"\n".join(b" ".join([name.lower(), values]) for name, values in lines) + b"\n"
-    assert len(read_cloud(put(tmp_path, "small.pcd", small + rest))["pos"]) == 7
-    large = small.replace(b"points 7", b"points 100000000000")
-    with pytest.raises(DGLError, match="announces more than it can hold in POINTS"):
-        read_cloud(put(tmp_path, "large.pcd", large + rest))
 
 
 def test_an_archives_triangles_are_an_array_as_others(tmp_path):
