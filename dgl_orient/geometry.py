@@ -213,7 +213,12 @@ def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     tensor([[0.6000, 0.8000, 0.0000],
             [0.0000, 0.0000, 0.0000]])
     """
-    length = _Norm.apply(vec, dim) if vec.shape[dim] else vec.sum(dim)
+    if not vec.shape[dim]:
+        length = vec.sum(dim)
+    elif vec.requires_grad and torch.is_grad_enabled():
+        length = _Norm.apply(vec, dim)
+    else:  # what PyTorch does around a function with a gradient costs more than a small cloud's norms
+        length = _Norm.forward(vec, dim)
     return length.unsqueeze(dim) if keepdim else length
 
 

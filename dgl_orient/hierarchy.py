@@ -123,8 +123,10 @@ def farthest_points(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     """
     if int(counts.sum()) == 0:
         return torch.empty(0, dtype=torch.int64, device=pos.device)
-    pos, padded_size = pos.detach(), len(sizes) * int(sizes.max())
-    if len(sizes) == 1 or padded_size > _MOST_PADDING * len(pos):
+    pos = pos.detach()
+    if len(sizes) == 1:
+        return _farthest_of_one(pos, int(counts))
+    if len(sizes) * int(sizes.max()) > _MOST_PADDING * len(pos):
         parts, starts = pos.split(sizes.tolist()), (sizes.cumsum(0) - sizes).tolist()
         chosen = zip(parts, counts.tolist(), starts)
         return torch.cat([start + _farthest_of_one(part, count) for part, count, start in chosen if count])
@@ -166,7 +168,7 @@ def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
     largest = pos.abs().amax()
     pos = pos / torch.where(largest > 0, largest, 1)
     order = torch.arange(len(pos), device=pos.device)
-    start = norm(pos).argmax()
+    start = int(norm(pos).argmax())
     order[start], order[0] = 0, start
     chosen = order[farthest_point_sampler(pos[order].unsqueeze(0), count, start_idx=0)[0]]
     return chosen if len(chosen.unique()) == count else _distinct(chosen, order.sort()[0])

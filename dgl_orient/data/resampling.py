@@ -107,6 +107,8 @@ class Resample(BaseTransform):
         sizes = torch.tensor(numbers, dtype=torch.int64)
         counts = sizes.clamp_max(self.num_points)
         rows = farthest_points(pos, counts, sizes).cpu()
+        if len(numbers) == 1:
+            return [rows]
         starts = (sizes.cumsum(0) - sizes).tolist()
         return [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
 
@@ -144,12 +146,15 @@ def _with_rows(graph: DGLGraph, orders: Sequence[Tensor]) -> DGLGraph:
     rows = _rows(graph, orders)
     other = point_cloud(graph.ndata["pos"][rows], [len(order) for order in orders])
     for name, values in graph.ndata.items():
-        other.ndata[name] = values[rows]
+        if name != "pos":
+            other.ndata[name] = values[rows]
     return other
 
 
 def _rows(graph: DGLGraph, orders: Sequence[Tensor]) -> Tensor:
     """The rows of points that are numbered within their clouds."""
+    if len(orders) == 1:
+        return orders[0].to(graph.device)
     sizes = graph.batch_num_nodes().cpu()
     starts = (sizes.cumsum(0) - sizes).tolist()
     rows = [order + start for order, start in zip(orders, starts)] or [torch.empty(0, dtype=torch.int64)]

@@ -76,12 +76,10 @@ class Rotate(BaseTransform):
             return random_rotation(number, torch.float64)
         angle = torch.rand(number, dtype=torch.float64) * (2 * math.pi)
         axis = _AXES[self.mode]
-        first, second = (axis + 1) % 3, (axis + 2) % 3
-        rotations = torch.eye(3, dtype=torch.float64).repeat(number, 1, 1)
-        rotations[:, first, first] = rotations[:, second, second] = angle.cos()
-        rotations[:, second, first] = angle.sin()
-        rotations[:, first, second] = -angle.sin()
-        return rotations
+        cosine, sine = angle.cos(), angle.sin()
+        one, zero = torch.ones_like(angle), torch.zeros_like(angle)
+        about_x = torch.stack([one, zero, zero, zero, cosine, -sine, zero, sine, cosine], 1)
+        return about_x.view(-1, 3, 3).roll((axis, axis), (1, 2))
 
     def __repr__(self) -> str:
         return f"Rotate({self.mode!r}{_shown(self.vectors)})"
@@ -225,9 +223,11 @@ class UnitSphere(BaseTransform):
             radius = segment_reduce(sizes.to(pos.device), lengths, reducer="max")  # (B, 1)
         # The norm of a zero vector is the smallest number and not 0.
         scale = torch.where(radius > 1e-100, 1 / radius, 1.0)
-        factors, centre = _of_points(scale, sizes), given.double() - pos
+        factors = _of_points(scale, sizes)
         data = {"pos": pos * factors}
-        data |= {name: (graph.ndata[name] - centre) * factors for name in _present(graph, _POINTS[1:])}
+        for name in _present(graph, _POINTS[1:]):
+            centre = given.double() - pos
+            data[name] = (graph.ndata[name] - centre) * factors
         data = {name: values.to(graph.ndata[name].dtype) for name, values in data.items()}
         for name in _present(graph, _VECTORS, self.vectors):
             data[name] = _times(graph.ndata[name], factors)
