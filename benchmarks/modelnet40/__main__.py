@@ -53,7 +53,8 @@ def _commands() -> Commands:
     each.add_argument("--epochs", type=int, help=f"default {EPOCHS['cls']}, of normals {EPOCHS['normals']}")
     each.add_argument("--seed", type=int, default=0)
     each = _command(commands, "long", "train the oriented DGCNN for longer than the budget", _long)
-    each.add_argument("kind", choices=LONG, help="as by the protocols, or with more points and proportions")
+    kinds = "as by the protocols; with more points and proportions; with noise and fewer points beside"
+    each.add_argument("kind", choices=LONG, help=kinds)
     each.add_argument("--epochs", type=int, required=True)
     each.add_argument(
         "--begin",

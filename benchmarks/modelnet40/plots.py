@@ -24,6 +24,7 @@ _COLOURS = {
     "dgcnn": "#d55e00",
     f"{LONG_NETWORK}same": "#56b4e9",
     f"{LONG_NETWORK}augmented": "#cc79a7",
+    f"{LONG_NETWORK}robust": "#000000",
 }
 _STYLES = {"z/z": ":", "z/so3": "-", "so3/so3": "--"}
 _AXES = {

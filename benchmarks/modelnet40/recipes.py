@@ -90,6 +90,15 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
         "model": {"k": 12, "orientation_k": 12},
         "general_pipeline": {"augment": {"sample": 384, "even": True, "stretch": [0.8, 1.25]}},
     },
+    # Scans are noisy and have gaps, which the networks above have never seen (`robustness`).
+    "robust": {
+        "data": {"num_points": {"train": 1024, "val": 384, "test": 384}},
+        "model": {"k": 12, "orientation_k": 12},
+        "general_pipeline": {
+            "augment": {"sample": 384, "even": True, "stretch": [0.8, 1.25], "jitter": 0.01, "drop": 0.5},
+            "optimizer": {"name": "adamw", "lr": 0.0015, "weight_decay": 0.01},
+        },
+    },
 }
 
 

@@ -160,28 +160,28 @@ def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path
     assert len(weights) == 1, "trained again"
 
 
-def test_augmented_long_training_differs_as_it_says(raw_dir, tmp_path):
-    one, other = recipes.long_run("same", 9).recipe, recipes.long_run("augmented", 9).recipe
-    assert other == check(changed(one, recipes.LONG["augmented"])) and other != one
+@pytest.mark.parametrize("kind", ["augmented", "robust"])
+def test_long_training_differs_as_it_says(kind, raw_dir, tmp_path):
+    one, other = recipes.long_run("same", 9).recipe, recipes.long_run(kind, 9).recipe
+    assert other == check(changed(one, recipes.LONG[kind])) and other != one
     assert one == recipes.recipe_of("cls", "oriented-dgcnn", "z", 9)
-    _call(tmp_path, raw_dir, "long augmented --epochs 1")
-    _call(tmp_path, raw_dir, "rotations --epochs 1 --long augmented 1", expected=2)  # no other is trained
-    measured = _record(tmp_path, "rotations")["networks"]
-    assert list(measured) == ["long-augmented-1 z"] and measured["long-augmented-1 z"]["epochs"] == 1
-    assert measured["long-augmented-1 z"]["command"].endswith(
-        "rotations --epochs 1 --seed 0 --long augmented 1 --shapes 24 --quick"
+    _call(tmp_path, raw_dir, f"long {kind} --epochs 1")
+    _call(tmp_path, raw_dir, f"rotations --epochs 1 --long {kind} 1", expected=2)  # no other is trained
+    label, measured = f"long-{kind}-1 z", _record(tmp_path, "rotations")["networks"]
+    assert list(measured) == [label] and measured[label]["epochs"] == 1
+    assert measured[label]["command"].endswith(
+        f"rotations --epochs 1 --seed 0 --long {kind} 1 --shapes 24 --quick"
     )
     assert command_line.main(["summary", "--quick", "--folder", str(tmp_path)]) == 0
     page = (tmp_path / "quick" / "results" / "README.md").read_text()
-    assert "| augmented | num_points.train 1024, num_points.val 384," in page
+    assert f"| {kind} | num_points.train 1024, num_points.val 384," in page
 
 
 @pytest.mark.parametrize("given", ["longest 3", "same three", "same -1"])
 def test_long_trainings_that_are_not_are_refused(given, tmp_path, raw_dir, capsys):
     _call(tmp_path, raw_dir, f"voting --long {given}", expected=2)
-    assert (
-        f"Expected --long to have one of same, augmented and epochs, got {given}." in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert f"Expected --long to have one of same, augmented, robust and epochs, got {given}." in said
 
 
 def test_long_training_begins_with_its_own_architecture_only(trained, raw_dir, tmp_path, capsys):
