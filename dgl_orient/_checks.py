@@ -88,10 +88,9 @@ def cloud_sizes(pos: Tensor, batch_num_nodes: Tensor | Sequence[int] | None) -> 
     listed = [as_integer(n) for n in batch_num_nodes] if isinstance(batch_num_nodes, Iterable) else [None]
     if any(size is None or size < 0 for size in listed):
         raise DGLError(f"Expected batch_num_nodes to be a list of cloud sizes, got {batch_num_nodes}.")
-    sizes = torch.tensor(listed, dtype=torch.int64)
-    if int(sizes.sum()) != len(pos):
+    if sum(listed) != len(pos):  # before they are a tensor, in which they could overflow
         raise DGLError(
-            f"The clouds' sizes add up to {int(sizes.sum())}, but there are {len(pos)} points; make "
+            f"The clouds' sizes add up to {sum(listed)}, but there are {len(pos)} points; make "
             f"batch_num_nodes match the points."
         )
-    return sizes
+    return torch.tensor(listed, dtype=torch.int64)

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import uuid
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,8 @@ from typing import BinaryIO
 
 import numpy as np
 from dgl import DGLError
+
+from .._whole_files import reason, whole_file
 
 try:
     import fcntl
@@ -55,25 +56,15 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
     DGLError
         If the file cannot be written; what was there before stays.
     """
-    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-        with open(temporary, "xb") as file:
+        with whole_file(path) as file:
             _write_archive(file, {_ABOUT: np.array(about)} | arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
     except OSError as error:
         raise DGLError(
-            f"Cannot write the cache {path}: {_reason(error)}; free some space or name another folder in "
+            f"Cannot write the cache {path}: {reason(error)}; free some space or name another folder in "
             f"save_dir."
         ) from error
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
 def _write_archive(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
@@ -111,7 +102,7 @@ def locked(path: Path) -> Iterator[None]:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise DGLError(
-            f"Cannot write in {path.parent}, where the cache would be: {_reason(error)}; name another folder "
+            f"Cannot write in {path.parent}, where the cache would be: {reason(error)}; name another folder "
             f"in save_dir."
         ) from error
     try:
@@ -119,7 +110,3 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

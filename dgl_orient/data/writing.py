@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from dgl import DGLError
+
+from .._whole_files import reason, whole_file
 
 __all__ = ["write_cloud"]
 
@@ -123,17 +122,10 @@ def _ply_header(table: np.ndarray) -> bytes:
 
 
 def _write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file aside and move it into place, so that nobody ever meets a part of it."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with open(part, "xb") as file:
+        with whole_file(path) as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DGLError(f"Cannot write {path}: {reason}; name a folder with space to write in.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+        raise DGLError(
+            f"Cannot write {path}: {reason(error)}; name a folder with space to write in."
+        ) from error

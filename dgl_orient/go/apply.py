@@ -99,7 +99,7 @@ def apply(
     columns = trained.columns if columns is None else columns
     read = functools.partial(_read, trained=trained, category=category, columns=columns, seed=seed)
     sources, sizes, skipped = readable_files(found, read, skip_bad, progress)
-    paths = outputs.destinations(sources, folder, ending)
+    paths = outputs.destinations(trained.pipeline, sources, folder, ending)
     clouds = CloudFiles(sources, _pieces(trained, sizes, seed), read, trained.prepare)
     answers = predict(
         trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress

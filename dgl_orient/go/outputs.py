@@ -6,8 +6,7 @@ import csv
 import io
 import json
 import os
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from dgl import DGLError
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from .._whole_files import reason, whole_file
 from ..data import write_cloud
 from .build import Trained
 from .inputs import Source
@@ -82,21 +82,27 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def destinations(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]:
+def destinations(pipeline: str, sources: Sequence[Source], folder: Path, ending: str) -> list[Path]:
     """Where the cloud of each file goes: below the folder as it was below its own, none over another.
+
+    For classes no clouds are written.
 
     Raises
     ------
     DGLError
-        If two would go to one place, or one over a file that is predicted.
+        If two would go to one place, or one, or a list of all, over a file that is predicted.
     """
+    given = {os.path.realpath(source.path) for source in sources}
+    for name in _lists(pipeline):
+        _check_free(folder / name, given)
+    if pipeline == "pointcls":
+        return []
     plain = [source.name.with_suffix(f".{ending}") for source in sources]
     # Files that differ by their endings alone keep them.
     names = [
         each if plain.count(each) == 1 else source.name.with_name(f"{source.name.name}.{ending}")
         for each, source in zip(plain, sources)
     ]
-    given = {os.path.realpath(source.path) for source in sources}
     taken: dict[Path, Source] = {}
     for name, source in zip(names, sources):
         path = folder / name
@@ -106,9 +112,19 @@ def destinations(sources: Sequence[Source], folder: Path, ending: str) -> list[P
                 f"The predictions of {other.path} and {source.path} would both go to {path}: predict them "
                 f"into different folders."
             )
-        if os.path.realpath(path) in given:
-            raise DGLError(f"Predictions would be written over the file {path}: name another output folder.")
+        _check_free(path, given)
     return list(taken)
+
+
+def _check_free(path: Path, given: Set[str]) -> None:
+    """Raise if this is one of the files that are predicted."""
+    if os.path.realpath(path) in given:
+        raise DGLError(f"Predictions would be written over the file {path}: name another output folder.")
+
+
+def _lists(pipeline: str) -> list[str]:
+    """The names of the files in which all predictions are listed."""
+    return ["predictions.json", *(["predictions.csv"] if pipeline == "pointcls" else [])]
 
 
 def write_cloud_with(path: Path, points: dict[str, np.ndarray], answer: dict[str, np.ndarray]) -> None:
@@ -129,12 +145,13 @@ def write_lists(
     """``predictions.json`` and, for classes, ``predictions.csv``; the paths of both."""
     about = {"pipeline": trained.pipeline, "checkpoint": str(trained.path)}
     everything = about | {"predictions": list(predictions), "skipped": list(skipped)}
-    texts = {"predictions.json": json.dumps(everything, indent=1, ensure_ascii=False) + "\n"}
+    texts = [json.dumps(everything, indent=1, ensure_ascii=False) + "\n"]
     if trained.pipeline == "pointcls":
-        texts["predictions.csv"] = _table(trained.facts["class_names"], predictions)
-    for name, text in texts.items():
-        _write_text(folder / name, text)
-    return [folder / name for name in texts]
+        texts.append(_table(trained.facts["class_names"], predictions))
+    paths = [folder / name for name in _lists(trained.pipeline)]
+    for path, text in zip(paths, texts):
+        _write_text(path, text)
+    return paths
 
 
 def _table(names: Sequence[str], predictions: Sequence[dict]) -> str:
@@ -147,17 +164,13 @@ def _table(names: Sequence[str], predictions: Sequence[dict]) -> str:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a file aside and move it into place, so that nobody ever meets a part of it."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        # File names may hold bytes that are no UTF-8.
-        part.write_text(text, "utf-8", errors="backslashreplace")
-        os.replace(part, path)
+        with whole_file(path) as file:
+            # File names may hold bytes that are no UTF-8.
+            file.write(text.encode("utf-8", errors="backslashreplace"))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise _not_written(path, error) from error
 
 
 def _not_written(path: Path, error: OSError) -> DGLError:
-    reason = (error.strerror or str(error)).lower()
-    return DGLError(f"Cannot write {path}: {reason}; name a folder with space to write in.")
+    return DGLError(f"Cannot write {path}: {reason(error)}; name a folder with space to write in.")

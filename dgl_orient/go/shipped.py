@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
+from .._whole_files import whole_file
 from .names import nearest
 
 __all__ = ["ShippedRecipe", "copy_recipe", "recipe_table", "shipped_recipes"]
@@ -62,7 +62,8 @@ def copy_recipe(name: str, folder: Path) -> Path:
     target = folder / recipe.path.name
     if target.exists() and target.read_bytes() != recipe.path.read_bytes():
         raise ValueError(f"{target} is there already, and differs from the recipe; rename it first.")
-    shutil.copy(recipe.path, target)
+    with whole_file(target) as file:
+        file.write(recipe.path.read_bytes())
     return target
 
 

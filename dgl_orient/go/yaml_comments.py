@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ import ruamel.yaml
 from dglgo.utils.yaml_dump import deep_convert_dict, merge_comment
 from ruamel.yaml.comments import CommentedSeq
 
+from .._whole_files import whole_file
 from .arguments import REQUIRED, Argument
 
 __all__ = ["blank_comments", "comments", "defaults", "write_yaml"]
@@ -56,12 +56,8 @@ def write_yaml(path: str | Path, recipe: Mapping, texts: Mapping) -> None:
     writer.width = 4096  # a comment follows its value on the same line
     text = io.StringIO()
     writer.dump(commented, text)
-    temporary = Path(f"{path}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _listed(value: object) -> object:

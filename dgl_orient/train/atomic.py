@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 
 from dgl import DGLError
+
+from .._whole_files import reason, whole_file
 
 __all__ = ["reason", "write"]
 
@@ -23,24 +23,12 @@ def write(path: Path, content: bytes | memoryview) -> None:
     """
     if not path.name:
         raise DGLError(f"Expected the name of a file to write, got the folder {path}.")
-    temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
+        with whole_file(path, alone=True) as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
     except OSError as error:
         kept = "the file before it is kept" if path.exists() else "nothing was kept"
         raise DGLError(
             f"Cannot write {path}: {reason(error)}; {kept}. Free some space or name another folder."
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def reason(error: OSError) -> str:
-    """Why, in the system's words."""
-    return (error.strerror or str(error)).lower()
