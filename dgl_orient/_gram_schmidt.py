@@ -86,8 +86,8 @@ def directions(v1: Tensor, v2: Tensor, atol: float) -> tuple[Tensor, Tensor, Ten
 
 
 def least_sine(dtype: torch.dtype, rtol: float | None) -> float:
-    """The sine up to which unit vectors count as collinear."""
-    return 32 * torch.finfo(dtype).eps if rtol is None else rtol
+    """The sine up to which unit vectors count as collinear: at least what rounding makes of none."""
+    return max(32 * torch.finfo(dtype).eps, rtol or 0.0)
 
 
 def rejected(vec: Tensor, unit: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -50,8 +50,8 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
     atol : float
         Vectors no longer than this count as zero.
     rtol : float, optional
-        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default
-        32 times the type's rounding, below which the sine tells nothing.
+        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default, and
+        at least, 32 times the type's rounding, below which the sine tells nothing.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def undetermined(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None =
     atol : float
         Vectors no longer than this count as zero.
     rtol : float, optional
-        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default
-        32 times the type's rounding, below which the sine tells nothing.
+        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default, and
+        at least, 32 times the type's rounding, below which the sine tells nothing.
 
     Returns
     -------
@@ -238,13 +238,22 @@ class _Norm(torch.autograd.Function):
     def setup_context(ctx, inputs: tuple[Tensor, int], length: Tensor) -> None:
         vec, ctx.dim = inputs
         ctx.save_for_backward(vec, length)
+        ctx.save_for_forward(vec, length)
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
         vec, length = ctx.saved_tensors
-        positive = length > 1.5 * torch.finfo(vec.dtype).tiny ** 0.5
-        slope = torch.where(positive, gradient, 0.0) / length
+        slope = torch.where(_Norm._is_positive(length), gradient, 0.0) / length
         return vec * slope.unsqueeze(ctx.dim), None
+
+    @staticmethod
+    def jvp(ctx, tangent: Tensor, _: None) -> Tensor:
+        vec, length = ctx.saved_tensors
+        return torch.where(_Norm._is_positive(length), (vec * tangent).sum(ctx.dim), 0.0) / length
+
+    @staticmethod
+    def _is_positive(length: Tensor) -> Tensor:
+        return length > 1.5 * torch.finfo(length.dtype).tiny ** 0.5
 
 
 def _check_frames(orient: Tensor, vec: Tensor) -> None:

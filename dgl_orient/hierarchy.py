@@ -247,8 +247,11 @@ def _level_counts(sizes: Sequence[int | float], clouds: Tensor) -> list[Tensor]:
     """How many points each cloud keeps at each level, never more than at the level below."""
     counts: list[Tensor] = []
     for size in sizes:
-        share = isinstance(size, float)
-        wanted = (clouds * size).ceil().long() if share else torch.full_like(clouds, int(size))
+        if isinstance(size, float):
+            # Not in PyTorch's default type; and 0.07 of 100 points are 7, although the product is rounded up.
+            wanted = (clouds.double() * size * (1 - 1e-12)).ceil().long()
+        else:
+            wanted = torch.full_like(clouds, int(size))
         counts.append(torch.minimum(wanted, counts[-1] if counts else clouds))
     return counts
 

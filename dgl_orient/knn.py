@@ -94,6 +94,14 @@ def nearest(
     if own:
         query_sizes = sizes
     search = _Search(points, sizes, queries, query_sizes, own)
+    # Autocast would round the products of which distances between features are made.
+    with torch.autocast(points.device.type, enabled=False):
+        return _neighbours(search, k, algorithm)
+
+
+def _neighbours(search: _Search, k: int, algorithm: str) -> tuple[Tensor, Tensor]:
+    """What :func:`nearest` returns."""
+    points, sizes, queries, query_sizes, own = search
     candidates = (sizes - 1 if own else sizes).clamp_min(0)
     degree = candidates.clamp_max(k).repeat_interleave(query_sizes)  # (M,)
     hard = (candidates > k) & (query_sizes > 0)  # elsewhere the neighbours are all candidates

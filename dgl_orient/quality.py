@@ -110,7 +110,8 @@ def agreement(pos: Tensor, orient: Tensor, other_pos: Tensor, other_orient: Tens
 def undetermined_share(vectors: Tensor, sine: float = UNDETERMINED_SINE) -> float:
     """The share of frames whose two vectors ``(M, F, 2, 3)`` leave an axis undetermined.
 
-    They do where one is zero, or where the sine of the angle between them is not above ``sine``.
+    They do where one is not longer than ``sine``, against a length of about 1 that networks give them, or
+    where the sine of the angle between them is not above it.
     """
     open_axes = undetermined(vectors[..., 0, :], vectors[..., 1, :], atol=sine, rtol=sine)
     return float(open_axes.double().mean())

@@ -165,7 +165,8 @@ class _Case:
             torch.default_generator.manual_seed(0)
             if devices:
                 torch.cuda.manual_seed(0)
-            result = self.fn(clouds.pos, **sizes, **clouds.scalars, **clouds.vectors)
+            given = {name: value.clone() for name, value in (clouds.scalars | clouds.vectors).items()}
+            result = self.fn(clouds.pos.clone(), **sizes, **given)
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(outputs) != len(self.kinds):
             raise AssertionError(

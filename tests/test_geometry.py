@@ -243,3 +243,23 @@ def test_norm_has_the_values_of_torch_and_no_nan_gradient_at_zero():
     norm(vec).sum().backward()
     torch.testing.assert_close(vec.grad[:10], (vec / vec.norm(dim=-1, keepdim=True))[:10].detach())
     assert torch.equal(vec.grad[10:], torch.zeros(2, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("dtype, rtol", [(torch.float32, 0.0), (torch.float32, 1e-9), (torch.float64, 0.0)])
+def test_frames_are_rotations_whatever_counts_as_collinear(dtype, rtol):
+    v1 = ball(500, dtype=dtype)
+    frames = frames_from_vectors(v1, v1 * ball(500, 1, dtype)[:, :1], rtol=rtol)
+    assert rotation_error(frames) < (1e-5 if dtype == torch.float32 else 1e-13)
+
+
+def test_norms_have_derivatives_in_both_directions():
+    vec = ball(5)
+    hessian = torch.func.hessian(lambda vec: norm(vec).sum())(vec)
+    expected = torch.func.hessian(lambda vec: vec.norm(dim=1).sum())(vec)
+    torch.testing.assert_close(hessian, expected)
+    vec = torch.cat([vec, torch.zeros(1, 3, dtype=vec.dtype)]).requires_grad_()
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(vec, torch.ones_like(vec))
+        tangent = torch.autograd.forward_ad.unpack_dual(norm(dual)).tangent
+    expected = (vec[:5] / vec[:5].norm(dim=1, keepdim=True)).sum(1)
+    torch.testing.assert_close(tangent.detach(), torch.cat([expected.detach(), torch.zeros(1).double()]))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dgl_orient
 from dgl_orient.graph import bipartite_knn_graph
 from dgl_orient.knn import _dense, _fastest, _Search, _smallest
-from tests.clouds import ball, duplicates
+from tests.clouds import ball, duplicates, generator
 
 ALGORITHMS = ["auto", "kd-tree", "dense", "bruteforce"]
 
@@ -210,3 +210,18 @@ def test_bipartite_clouds_must_match():
         bipartite_knn_graph(ball(5), ball(4).float(), 2)
     with pytest.raises(DGLError, match="1 and 2 clouds"):
         bipartite_knn_graph(ball(5), ball(4), 2, [5], [2, 2])
+
+
+def test_sizes_that_would_overflow_are_refused():
+    for sizes in ([2**62] * 4 + [5], [2**63 - 1, 2**63 - 1, 7], [2**63]):
+        with pytest.raises(DGLError, match="sizes add up to"):
+            dgl_orient.point_cloud(ball(5), sizes)
+
+
+def test_neighbours_among_features_are_the_same_under_autocast():
+    centres = torch.randn(10, 64, generator=generator())
+    feat = 3 * centres.repeat_interleave(20, 0) + 0.1 * torch.randn(200, 64, generator=generator(1))
+    expected = dgl_orient.knn_graph(feat, 10).edges()[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = dgl_orient.knn_graph(feat, 10).edges()[0]
+    assert torch.equal(found, expected)

@@ -124,3 +124,16 @@ def test_centring_far_from_the_origin_loses_nothing():
 def test_bad_sizes_are_refused(sizes, sentence):
     with pytest.raises(DGLError, match=sentence):
         farthest_point_hierarchy(ball(40), sizes)
+
+
+@pytest.mark.parametrize("default", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "share, count", [(0.15, 15), (0.07, 7), (0.3, 30), (0.6, 60), (0.001, 1), (0.995, 100)]
+)
+def test_a_share_of_the_points_is_rounded_up_and_no_further(default, share, count):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(default)
+    try:
+        assert farthest_point_hierarchy(ball(100), (share,), 4)[0].num_nodes.tolist() == [count]
+    finally:
+        torch.set_default_dtype(before)

@@ -144,3 +144,12 @@ def test_nan_and_wrong_declarations_are_refused():
 def test_coincident_points_are_shifted_too():
     with pytest.raises(AssertionError, match="translation changes"):
         assert_equivariant(lambda pos: pos.norm(dim=1), torch.ones(5, 3), symmetries=("translation",))
+
+
+def test_a_function_may_work_in_place():
+    pos = ball()
+    kept, values = pos.clone(), {"weight": torch.ones(len(pos), 1, dtype=pos.dtype)}
+    assert_equivariant(
+        lambda pos, weight: pos.sub_(pos.mean(0)).mul_(weight.mul_(2)), pos, output="vectors", scalars=values
+    )
+    assert torch.equal(pos, kept) and bool((values["weight"] == 1).all())

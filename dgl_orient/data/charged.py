@@ -6,15 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 
-from .._checks import as_integer
+from .._checks import check_integer
 from .clouds import CloudDataset, Clouds
 from .simulation import Physics, check_positive, simulate
 from .splits import check_split
 
 __all__ = ["ChargedParticles"]
 
+_MOST_PARTICLES, _MOST_SYSTEMS, _MOST_STEPS = 100_000, 10_000_000, 1_000_000_000
 _SIZES = {"train": 3000, "val": 2000, "test": 2000}
 
 # What is drawn, each from a stream of its own: a longer data set then begins with the shorter one.
@@ -100,14 +101,15 @@ class ChargedParticles(CloudDataset):
     ) -> None:
         self.split = check_split(split, tuple(_SIZES))
         self.physics = Physics(interaction_strength, dt, box, force_cap, cap, staggered)
-        self.num_particles = _integer("num_particles", num_particles, 2)
-        self.size = _SIZES[split] if size is None else _integer("size", size, 1)
-        self.start, self.horizon = _integer("start", start, 0), _integer("horizon", horizon, 1)
+        self.num_particles = check_integer("num_particles", num_particles, 2, _MOST_PARTICLES)
+        self.size = _SIZES[split] if size is None else check_integer("size", size, 1, _MOST_SYSTEMS)
+        self.start = check_integer("start", start, 0, _MOST_STEPS)
+        self.horizon = check_integer("horizon", horizon, 1, _MOST_STEPS)
         self.loc_std = (self.num_particles / 5) ** (1 / 3) if loc_std is None else loc_std
         self.vel_norm, self.noise = vel_norm, noise
         check_positive(loc_std=self.loc_std)
         check_positive(or_zero=True, vel_norm=vel_norm, noise=noise)
-        seed = _integer("seed", seed)
+        seed = check_integer("seed", seed)
         settings = (self.split, self.num_particles, self.size, self.start, self.horizon)
         scales = (self.loc_std, self.vel_norm, self.noise)
         super().__init__(
@@ -147,11 +149,3 @@ class ChargedParticles(CloudDataset):
         # The seed comes last, for it may take more than one word: no two streams then share their words.
         words = [list(_SIZES).index(self.split), purpose, self.seed % 2**64]
         return np.random.Generator(np.random.Philox(np.random.SeedSequence(words)))
-
-
-def _integer(name: str, value: int, least: int | None = None) -> int:
-    number = as_integer(value)
-    if number is None or least is not None and number < least:
-        bound = "" if least is None else f" of at least {least}"
-        raise DGLError(f"Expected {name} to be an integer{bound}, got {value!r}.")
-    return number

@@ -201,4 +201,5 @@ def _check_fractions(val_fraction: float, test_fraction: float) -> None:
 
 def _in_order(names: set[str]) -> list[str]:
     """Numbers by their value, other names, and numbers of one value, as texts."""
-    return sorted(sorted(names), key=int if all(name.isdecimal() for name in names) else str)
+    are_numbers = all(name.isdecimal() and len(name) < 100 for name in names)
+    return sorted(sorted(names), key=int if are_numbers else str)

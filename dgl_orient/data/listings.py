@@ -71,7 +71,7 @@ def _split_of(path: Path) -> str | None:
 
 
 def _of_class(folder: Path) -> list[Path]:
-    files = list(_files_below(folder, (os.path.realpath(folder.parent),)))
+    files = list(_files_below(folder, {os.path.realpath(folder.parent)}))
     if not files:
         raise DGLError(
             f"The class folder {folder} has no files that end in {' '.join(EXTENSIONS)}: add some or remove "
@@ -80,14 +80,15 @@ def _of_class(folder: Path) -> list[Path]:
     return files
 
 
-def _files_below(folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
-    """All in it, but for links to the folders above it, which would lead here again and again."""
+def _files_below(folder: Path, seen: set[str]) -> Iterator[Path]:
+    """All in it, but for what is in folders that were seen: links may lead to one again and again."""
     real = os.path.realpath(folder)
-    if real in above:
+    if real in seen:
         return
+    seen.add(real)
     for entry in _entries(folder):
         if entry.is_dir():
-            yield from _files_below(entry, (*above, real))
+            yield from _files_below(entry, seen)
         elif entry.suffix.lower() in EXTENSIONS:
             yield entry
 

@@ -10,11 +10,15 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from .._checks import as_integer
+from .._checks import check_integer
 from ..graph import point_cloud
 from ..hierarchy import farthest_points
+from .tables import MOST_POINTS
 
-__all__ = ["DropPoints", "Resample", "check_amount", "clouds_of"]
+__all__ = ["MOST", "DropPoints", "Resample", "check_amount", "clouds_of"]
+
+#: The largest amount of a change, with which float32 can still be computed.
+MOST = 1e30
 
 
 class DropPoints(BaseTransform):
@@ -73,9 +77,7 @@ class Resample(BaseTransform):
     """
 
     def __init__(self, num_points: int, method: str = "random", replace: bool = False) -> None:
-        self.num_points = as_integer(num_points)
-        if self.num_points is None or self.num_points < 1:
-            raise DGLError(f"Expected num_points to be an integer of at least 1, got {num_points!r}.")
+        self.num_points = check_integer("num_points", num_points, 1, MOST_POINTS)
         if method not in ("random", "first", "farthest", "even") or (replace and method != "random"):
             raise DGLError(
                 f"Expected the method 'random', 'first', 'farthest' or 'even', and replace with 'random' "
@@ -132,8 +134,8 @@ def check_amount(name: str, value: float) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not 0 <= number < math.inf:
-        raise DGLError(f"Expected {name} to be a number of at least 0, got {value!r}.")
+    if not 0 <= number <= MOST:
+        raise DGLError(f"Expected {name} to be a number of at least 0 and at most {MOST:g}, got {value!r}.")
     return number
 
 

@@ -10,16 +10,18 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
-from .._checks import as_integer
+from .._checks import check_integer
 from . import draws, shape_classes, shape_parts, solids
 from .clouds import CloudDataset, Clouds
 from .draws import Draws
 from .shape_classes import SHAPE_CLASSES, sample_object
 from .splits import check_split
+from .tables import MOST_POINTS
 
 __all__ = ["Shapes"]
 
 _MAKERS = (draws, shape_classes, shape_parts, solids)
+_MOST_SHAPES = 10_000_000
 _NUM_SHAPES = {"train": 800, "val": 160, "test": 320}
 
 
@@ -107,9 +109,10 @@ class Shapes(CloudDataset):
         verbose: bool = False,
     ) -> None:
         self.split = check_split(split, list(_NUM_SHAPES))
-        self.num_points = _integer("num_points", num_points, 1)
-        self.num_shapes = _integer("num_shapes", _NUM_SHAPES[split] if num_shapes is None else num_shapes, 1)
-        self.shape_seed = _integer("shape_seed", shape_seed)
+        self.num_points = check_integer("num_points", num_points, 1, MOST_POINTS)
+        number = _NUM_SHAPES[split] if num_shapes is None else num_shapes
+        self.num_shapes = check_integer("num_shapes", number, 1, _MOST_SHAPES)
+        self.shape_seed = check_integer("shape_seed", shape_seed)
         self.unit_sphere = bool(unit_sphere)
         self.class_names = _chosen(classes)
         self.num_classes = len(self.class_names)
@@ -180,11 +183,3 @@ def _chosen(classes: Sequence[str] | None) -> list[str]:
             f"least one."
         )
     return chosen
-
-
-def _integer(name: str, value: int, least: int | None = None) -> int:
-    number = as_integer(value)
-    if number is None or (least is not None and number < least):
-        wanted = "an integer" if least is None else f"an integer of at least {least}"
-        raise DGLError(f"Expected {name} to be {wanted}, got {value!r}.")
-    return number

@@ -19,9 +19,9 @@ from dgl.ops import segment_reduce
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..geometry import norm, random_rotation, to_global
+from ..geometry import random_rotation, to_global
 from ..hierarchy import centred
-from .resampling import DropPoints, Resample, check_amount, clouds_of
+from .resampling import MOST, DropPoints, Resample, check_amount, clouds_of
 
 __all__ = ["DropPoints", "Jitter", "Resample", "Rotate", "Scale", "Shift", "UnitSphere"]
 
@@ -29,6 +29,7 @@ _POINTS = ("pos", "target_pos")
 _VECTORS = ("vel", "target_vel")
 _NORMALS = ("normal",)
 _AXES = {"x": 0, "y": 1, "z": 2}
+_LARGEST = 1e300  #: of radii in float64
 
 
 class Rotate(BaseTransform):
@@ -109,8 +110,10 @@ class Scale(BaseTransform):
         self, low: float = 2 / 3, high: float = 3 / 2, anisotropic: bool = False, vectors: Sequence[str] = ()
     ) -> None:
         self.low, self.high = check_amount("low", low), check_amount("high", high)
-        if not 0 < self.low <= self.high:
-            raise DGLError(f"Expected factors with 0 < low <= high, got low={low!r} and high={high!r}.")
+        if not 1 / MOST <= self.low <= self.high:
+            raise DGLError(
+                f"Expected factors with {1 / MOST:g} <= low <= high, got low={low!r} and high={high!r}."
+            )
         self.anisotropic, self.vectors = anisotropic, _names(vectors)
 
     def __call__(self, graph: DGLGraph) -> DGLGraph:
@@ -216,13 +219,15 @@ class UnitSphere(BaseTransform):
             return graph.local_var()
         given = graph.ndata["pos"]
         pos = centred(given.double(), sizes)
-        lengths = norm(pos, keepdim=True)
+        # Unlike the root of a sum of squares it is exact wherever the lengths themselves are in range.
+        lengths = torch.hypot(torch.hypot(*pos[:, :2].T), pos[:, 2]).unsqueeze(1)
         if len(sizes) == 1:
             radius = lengths.amax(0, keepdim=True)
         else:
             radius = segment_reduce(sizes.to(pos.device), lengths, reducer="max")  # (B, 1)
-        # The norm of a zero vector is the smallest number and not 0.
-        scale = torch.where(radius > 1e-100, 1 / radius, 1.0)
+        if not bool((radius < _LARGEST).all()):
+            raise DGLError(f"Expected clouds of a radius below {_LARGEST:g}; scale them down first.")
+        scale = torch.where(radius > 1 / _LARGEST, 1 / radius, 1.0)
         factors = _of_points(scale, sizes)
         data = {"pos": pos * factors}
         for name in _present(graph, _POINTS[1:]):
@@ -259,7 +264,14 @@ def _present(graph: DGLGraph, names: Sequence[str], asked: Sequence[str] = ()) -
                 f"Expected vectors (n, 3) or (n, F, 3) in ndata[{name!r}], as named in vectors, but there "
                 f"are none."
             )
-    return [name for name in dict.fromkeys((*names, *asked)) if name in graph.ndata]
+    present = [name for name in dict.fromkeys((*names, *asked)) if name in graph.ndata]
+    for name in present:
+        if not graph.ndata[name].is_floating_point():
+            raise DGLError(
+                f"Expected floating-point numbers in ndata[{name!r}], got {graph.ndata[name].dtype}; convert "
+                f"them with .float()."
+            )
+    return present
 
 
 def _with(graph: DGLGraph, data: dict[str, Tensor]) -> DGLGraph:

@@ -18,7 +18,7 @@ from ..data import read_cloud
 from ..train.predict import predict
 from . import outputs
 from .build import Trained, load_trained
-from .inputs import Cloud, CloudFiles, Piece, Source, dealt, find_files, readable_files
+from .inputs import Cloud, CloudFiles, Piece, Source, check_range, dealt, find_files, readable_files
 
 __all__ = ["Applied", "apply"]
 
@@ -126,18 +126,12 @@ def _read(
     """A file's points with whatever else the network looks at, and its label if the network is told one."""
     number = trained.num_points if trained.pipeline == "pointcls" else None
     arrays = read_cloud(source.path, number, seed, columns, np.float64, trained.sampling)
-    _check_range(source.path, arrays["pos"], trained)
+    # Clouds that are scaled are float64 until then.
+    check_range(source.path, arrays["pos"], np.float64 if trained.is_normalised else np.float32)
     if trained.pipeline == "nbody":
         return Cloud(_particles(source.path, arrays))
     points = {name: arrays[name] for name in ("pos", "normal") if name in arrays}
     return Cloud(points, _label(source.path, trained, category) if trained.is_told_category else None)
-
-
-def _check_range(path: Path, pos: np.ndarray, trained: Trained) -> None:
-    """Raise if distances cannot be computed: in float64 before clouds are scaled, else in float32."""
-    limit = float(np.finfo(np.float64 if trained.is_normalised else np.float32).max) ** 0.5 / 16
-    if np.abs(pos).max() > limit:
-        raise DGLError(f"Expected coordinates of at most {limit:.1g} in {path}; scale the cloud down.")
 
 
 def _particles(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from . import names, shipped, view_command
 from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
 from .released import DEFAULT, released
+from .saying import say
 
 __all__ = ["app", "run"]
 
@@ -56,11 +57,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors")]
 
 class UserError(Exception):
     """What a user asks for and cannot have, as a sentence."""
-
-
-def _say(text: object) -> None:
-    if is_main_process():
-        typer.echo(text)
 
 
 @app.command(epilog=_examples("train --cfg cfg.yaml", "train --cfg cfg.yaml --resume"))
@@ -107,7 +103,7 @@ def apply(
     elif cpt is None:
         cpt = DEFAULT
         if not quiet:
-            _say(f"Predicting with {cpt}, which comes with dgl-orient; --cpt names another network.")
+            say(f"Predicting with {cpt}, which comes with dgl-orient; --cpt names another network.")
     from . import verbs
 
     if cfg is not None:
@@ -119,7 +115,7 @@ def apply(
             cpt, inputs, out, allow_plugins, not quiet, seed=seed, skip_bad=skip_bad, **options
         )
     if written and not quiet:
-        _say("\n".join(["Predictions are written to:", *map(str, written)]))
+        say("\n".join(["Predictions are written to:", *map(str, written)]))
 
 
 def _check_only_cfg(ctx: typer.Context) -> None:
@@ -145,13 +141,13 @@ def export(
     from . import verbs
 
     verbs.export(cfg, output, allow_plugins)
-    _say(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
+    say(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
 
 
 @recipe_app.command("list", epilog=_examples("recipe list"))
 def list_recipes() -> None:
     """List all available example recipes"""
-    _say(shipped.recipe_table())
+    say(shipped.recipe_table())
 
 
 @recipe_app.command("get", epilog=_examples("recipe get nodepred_cora_gcn.yaml"))
@@ -160,10 +156,10 @@ def get_recipe(
 ) -> None:
     """Copy the recipe to current directory"""
     if recipe_name is None:
-        _say(shipped.recipe_table())
+        say(shipped.recipe_table())
         return
     try:
-        _say(f"Recipe is copied to {shipped.copy_recipe(recipe_name, Path.cwd())}")
+        say(f"Recipe is copied to {shipped.copy_recipe(recipe_name, Path.cwd())}")
     except ValueError as error:
         raise UserError(str(error)) from error
 
@@ -190,7 +186,7 @@ def _add_configure(pipeline: str) -> None:
         from . import verbs
 
         path = verbs.configure(pipeline, data, model, cfg, plugins or [])
-        _say(f"Configuration file is generated at {path.absolute()}")
+        say(f"Configuration file is generated at {path.absolute()}")
 
     @configure_apply_app.command(
         pipeline,
@@ -205,7 +201,7 @@ def _add_configure(pipeline: str) -> None:
         from . import verbs
 
         path = verbs.configure_apply(pipeline, cpt, data, cfg)
-        _say(f"Configuration file is generated at {path.absolute()}")
+        say(f"Configuration file is generated at {path.absolute()}")
 
 
 def _add_foreign(group: typer.Typer, pipeline: str, verb: str) -> None:
@@ -219,10 +215,9 @@ def _add_foreign(group: typer.Typer, pipeline: str, verb: str) -> None:
         context_settings=anything,
     )
     def foreign(ctx: typer.Context) -> None:
-        from .foreign import foreign_command
+        from .foreign import run_foreign_command
 
-        command = foreign_command(verb, pipeline)
-        command.main(ctx.args, prog_name=ctx.command_path, standalone_mode=False)
+        run_foreign_command(verb, pipeline, ctx.args, ctx.command_path)
 
 
 for _pipeline in names.PIPELINES:
@@ -251,7 +246,7 @@ def run(arguments: list[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        _complain("Stopped.")
+        say("Stopped.", err=True)
         return 130
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -264,7 +259,7 @@ def run(arguments: list[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        _complain(sentence)
+        say(sentence, err=True)
         return 2
     finally:
         if "WORLD_SIZE" in os.environ:
@@ -273,14 +268,9 @@ def run(arguments: list[str] | None = None) -> int:
             gc.collect()
 
 
-def _complain(text: str) -> None:
-    if is_main_process():
-        typer.echo(text, err=True)
-
-
 def _show_warning(message: Warning | str, *_: object) -> None:
     """Tell it without the line of code that Python would show."""
-    _complain(f"Warning: {message}")
+    say(f"Warning: {message}", err=True)
 
 
 def _sentence(error: Exception) -> str | None:

@@ -14,6 +14,6 @@ def column_numbers(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     parts = text.split(",")
-    if not all(part.strip().isdecimal() for part in parts):
+    if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
         raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {text!r}.")
     return tuple(int(part) for part in parts)

@@ -88,6 +88,7 @@ def script_of(recipe: Mapping[str, object]) -> str:
         patience=None if settings.early_stop is None else _literal(settings.early_stop.patience),
         bf16=settings.bf16,
         signed=settings.signed,
+        always_labelled=_is_ours(recipe),
         main_metric=_literal(metric),
         better=">" if pipeline in ("pointcls", "partseg") else "<",
         steps={split: _steps(recipe, split) for split in _SPLITS},
@@ -116,7 +117,7 @@ def _literal(value: object) -> str:
     """A plain value as Python writes it, texts in double quotes."""
     text = _written(value)
     try:
-        same = ast.literal_eval(text) == value
+        same = ast.literal_eval(text) == value and bool(text.encode())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         same = False
     if not same:
@@ -129,8 +130,10 @@ def _written(value: object) -> str:
         return "{" + ", ".join(f"{_written(key)}: {_written(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_written, value)) + "]"
-    # JSON's texts in ASCII are Python's too.
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    if not isinstance(value, str):
+        return repr(value)
+    # JSON's texts are Python's too, but for what it writes in two parts if it writes in ASCII.
+    return json.dumps(value, ensure_ascii=max(value, default="") < "\U00010000")
 
 
 def _literals(values: Mapping[str, object]) -> dict[str, str | None]:
@@ -184,7 +187,15 @@ def _model(recipe: Mapping[str, object]) -> str:
     given = {key: value for key, value in recipe["model"].items() if key not in ("name", "preset")}
     first = [_OUTPUTS[pipeline]] if pipeline in _OUTPUTS else []
     following = following_options(model_maker(recipe["model"], pipeline), _FOLLOWING.get(pipeline, {}))
+    if "num_categories" in following and not _is_ours(recipe):
+        # A set of one's own need not say it, and a single category is none that a network has to be told.
+        following["num_categories"] = "len(train_set.class_parts) if len(train_set.class_parts) > 1 else 0"
     return _call(name + preset, first, following | _literals_of(given), "    return ")
+
+
+def _is_ours(recipe: Mapping[str, object]) -> bool:
+    """Whether the data set comes with this package."""
+    return data_class(recipe["data"]["name"]).__module__.startswith("dgl_orient.")
 
 
 def _optimizer(optimizer: Mapping[str, object]) -> str:

@@ -5,17 +5,20 @@ dglgo puts some texts of a recipe into the code that it generates and runs. Here
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import pickle
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping
 
 from . import names
 from .names import nearest
 from .recipe import RecipeError
 from .values import shown
 
-__all__ = ["check_foreign", "foreign_command", "is_foreign", "run_foreign"]
+__all__ = ["check_foreign", "is_foreign", "run_foreign", "run_foreign_command"]
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,80}")
 
@@ -92,19 +95,35 @@ def run_foreign(verb: str, **arguments: str) -> None:
 
     functions = importlib.import_module(f"dglgo.cli.{verb}_cli")
     try:
-        getattr(functions, verb)(**arguments)
+        with _explained("the recipe"):
+            getattr(functions, verb)(**arguments)
     except pydantic.ValidationError as error:
         raise RecipeError(
             f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in error.errors()
         ) from error
+
+
+@contextlib.contextmanager
+def _explained(source: str) -> Iterator[None]:
+    """Within it, what dglgo stumbles over is told in a sentence."""
+    try:
+        yield
     except KeyError as error:
-        raise RecipeError([f"dglgo does not know {error}, or the recipe lacks it."]) from error
+        raise RecipeError([f"dglgo does not know {error}, or {source} lacks it."]) from error
+    except (pickle.UnpicklingError, struct.error, EOFError) as error:
+        raise RecipeError(["The checkpoint is not one that dglgo has written; name another."]) from error
     except (AttributeError, TypeError, AssertionError) as error:
-        raise RecipeError([f"dglgo cannot do what the recipe says: {error}."]) from error
+        raise RecipeError([f"dglgo cannot do what {source} says: {error}."]) from error
 
 
-def foreign_command(verb: str, pipeline: str):
-    """One of dglgo's commands ``configure`` or ``configure-apply`` for one of its pipelines."""
+def run_foreign_command(verb: str, pipeline: str, arguments: list[str], name: str) -> None:
+    """Run one of dglgo's commands ``configure`` or ``configure-apply`` for one of its pipelines.
+
+    Raises
+    ------
+    RecipeError
+        If dglgo cannot do it.
+    """
     import typer
 
     from .factories import ApplyPipelineFactory, PipelineFactory
@@ -113,4 +132,5 @@ def foreign_command(verb: str, pipeline: str):
     theirs = factory.registry[pipeline]
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     single.command(pipeline, help=theirs.get_description())(theirs.get_cfg_func())
-    return typer.main.get_command(single)
+    with _explained("the checkpoint" if verb == "configure-apply" else "the command"):
+        typer.main.get_command(single).main(arguments, prog_name=name, standalone_mode=False)

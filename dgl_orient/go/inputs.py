@@ -17,7 +17,7 @@ from tqdm import tqdm
 from ..data.files import EXTENSIONS
 from ..graph import point_cloud
 
-__all__ = ["Cloud", "CloudFiles", "Piece", "Source", "dealt", "find_files", "readable_files"]
+__all__ = ["Cloud", "CloudFiles", "Piece", "Source", "check_range", "dealt", "find_files", "readable_files"]
 
 
 class Source(NamedTuple):
@@ -76,6 +76,9 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     if not inputs:
         raise DGLError("Expected files or folders to predict, got none.")
     folders = [Path(each) for each in inputs if Path(each).is_dir()]
+    for each in map(Path, inputs):
+        if each.exists() and not each.is_dir() and not each.is_file():
+            raise DGLError(f"{each} is a pipe or a device, which cannot be read twice; write it to a file.")
     # Several folders may hold files of the same names.
     own_name = len(folders) > 1
     found: dict[Path, Source] = {}
@@ -95,11 +98,23 @@ def _in_folder(folder: Path, output: str | Path | None) -> list[Path]:
         raise DGLError(f"Cannot look into {folder}: {(error.strerror or str(error)).lower()}.") from error
     hidden = [any(part.startswith(".") for part in path.relative_to(folder).parts) for path in paths]
     paths = [path for path, out in zip(paths, hidden) if not out and path.is_file()]
-    if output is not None and not folder.resolve().is_relative_to(Path(output).resolve()):
-        paths = [path for path in paths if not path.resolve().is_relative_to(Path(output).resolve())]
+    if output is not None and not _is_below(folder, output):
+        paths = [path for path in paths if not _is_below(path, output)]
     if not paths:
         raise DGLError(f"There is no file in {folder} whose name ends in {' '.join(EXTENSIONS)}.")
     return paths
+
+
+def _is_below(path: Path, folder: str | Path) -> bool:
+    # Not Path.resolve, which fails where links lead in a circle.
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def check_range(path: Path, pos: np.ndarray, dtype: type[np.floating]) -> None:
+    """Raise if distances between a file's points cannot be computed in this type."""
+    limit = float(np.finfo(dtype).max) ** 0.5 / 16
+    if np.abs(pos).max() > limit:
+        raise DGLError(f"Expected coordinates of at most {limit:.1g} in {path}; scale the cloud down.")
 
 
 def readable_files(

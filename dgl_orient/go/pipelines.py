@@ -12,6 +12,7 @@ from typing import Annotated, Optional
 import typer
 from dgl import DGLError
 
+from .._checks import is_plain
 from . import registry
 from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
 from .factories import (
@@ -25,6 +26,7 @@ from .factories import (
 from .names import PIPELINES, nearest
 from .recipe import VERSION, check, settings_arguments
 from .released import checkpoint_path
+from .saying import say
 from .yaml_comments import comments, defaults, write_yaml
 
 __all__ = ["configure", "configure_apply"]
@@ -192,6 +194,8 @@ def _is_recipe(given: object) -> bool:
         return False
     name = given["model"].get("name")
     is_name = isinstance(name, str) and registry.NAME.fullmatch(name)
+    if not is_plain(given) or not isinstance(given.get("plugins", []), list):
+        return False
     return bool(is_name) and given.get("pipeline_name") in list(PIPELINES)
 
 
@@ -221,7 +225,7 @@ def _default_settings(pipeline_name: str) -> dict[str, object]:
 
 
 def _say(path: Path) -> None:
-    typer.echo(f"Configuration file is generated at {path.absolute()}")
+    say(f"Configuration file is generated at {path.absolute()}")
 
 
 def _head(pipeline_name: str, mode: str, device: str, plugins: Sequence[str]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from ..graph import point_cloud
 from ..models.orienting import Orienting
 from ..plot.seen import Seen, look_into
 from .build import Trained
+from .inputs import check_range
 
 __all__ = ["Pose", "Subject", "poses", "read_subject"]
 
@@ -82,14 +83,27 @@ def read_subject(
     arrays = read_cloud(path, points, seed, columns, np.float64, sampling)
     if points is None and most is not None and not is_nbody and len(arrays["pos"]) > most:
         arrays = read_cloud(path, most, seed, columns, np.float64, sampling)
+    check_range(path, arrays["pos"], np.float64)
     graph = point_cloud(torch.as_tensor(arrays["pos"]))
     for name in _KNOWN:
         if name in arrays:
-            graph.ndata[name] = torch.as_tensor(arrays[name])
+            graph.ndata[name] = torch.as_tensor(_checked(path, name, arrays[name]))
     if is_nbody and "charge" in graph.ndata:
         graph.ndata["charge"] = graph.ndata["charge"].double().reshape(len(arrays["pos"]), -1)
     graph = UnitSphere()(graph) if trained is None else trained.prepare(graph)
     return Subject(path, graph, _label(path, trained, category), trained)
+
+
+def _checked(path: Path, name: str, array: np.ndarray) -> np.ndarray:
+    """What a file says of its points, if it is a vector or a number for each."""
+    rows = array.shape[:1]
+    shapes = [(*rows, 3)] if name in _TURNS else [rows, (*rows, 1)]
+    if array.shape not in shapes:
+        wanted = "3 numbers" if name in _TURNS else "a number"
+        raise DGLError(
+            f"Expected {name} in {path} to have {wanted} for each point, got the shape {array.shape}."
+        )
+    return array
 
 
 def _label(path: Path, trained: Trained | None, category: str | None) -> int | None:

@@ -32,6 +32,7 @@ __all__ = [
     "data_names",
     "following_options",
     "import_plugins",
+    "import_plugins_of",
     "imported_plugins",
     "model_arguments",
     "model_class",
@@ -191,6 +192,13 @@ def import_plugins(modules: Iterable[str]) -> None:
                 f"The plugin {module} cannot be imported: {type(error).__name__}: {error}"
             ) from error
         _imported.add(module)
+
+
+def import_plugins_of(recipe: object) -> None:
+    """Import the modules that a recipe names, if it is one that names some; the rest its check tells."""
+    plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
+    if isinstance(plugins, list):
+        import_plugins(plugins)
 
 
 def imported_plugins() -> frozenset[str]:

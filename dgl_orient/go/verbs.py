@@ -67,6 +67,7 @@ def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
         run_foreign("apply", cfg=cfg)
         return []
     checked = check_apply(recipe)
+    _check_pipeline(checked)
     options = dict(checked["general_pipeline"])
     output = options.pop("save_path")
     data = dict(checked["data"])
@@ -78,6 +79,18 @@ def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
     _allow(checked["cpt_path"], allow_plugins)
     split = data.pop("split")
     return apply_data(checked["cpt_path"], data, split, output, progress=progress, **options).written
+
+
+def _check_pipeline(checked: Mapping) -> None:
+    """Refuse a checkpoint that was trained for something else than the recipe says."""
+    from ..train import checkpoint
+
+    trained = checkpoint.load(checkpoint_path(checked["cpt_path"])).get("recipe")
+    pipeline = trained.get("pipeline_name") if isinstance(trained, Mapping) else None
+    if isinstance(pipeline, str) and pipeline != checked["pipeline_name"]:
+        raise DGLError(
+            f"{checked['cpt_path']} is of the pipeline {pipeline!r}, not {checked['pipeline_name']!r}."
+        )
 
 
 def apply_files(
@@ -93,6 +106,8 @@ def apply_files(
 def export(cfg: str, output: str, allow_plugins: bool) -> None:
     """Write a script that does what a recipe describes."""
     recipe = _read(cfg, allow_plugins)
+    if os.path.realpath(cfg) == os.path.realpath(output):
+        raise DGLError(f"The script would be written over the recipe {cfg}; name another file in --output.")
     if is_foreign(recipe):
         run_foreign("export", cfg=cfg, output=output)
     elif recipe.get("pipeline_mode") == "apply":
@@ -114,7 +129,7 @@ def _read(cfg: str, allow_plugins: bool) -> dict:
     # Before anything else, for then its other names and modules are of no interest.
     found = recipes.pipeline_problems(recipe.get("pipeline_name"), [*PIPELINES, *DGLGO_PIPELINES])
     if allow_plugins and not found:
-        _import_plugins(recipe)
+        registry.import_plugins_of(recipe)
     return recipe
 
 
@@ -136,10 +151,4 @@ def _allow(cpt: str, allow_plugins: bool) -> None:
     if allow_plugins:
         from ..train import checkpoint
 
-        _import_plugins(checkpoint.load(checkpoint_path(cpt)).get("recipe"))
-
-
-def _import_plugins(recipe: object) -> None:
-    plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
-    if isinstance(plugins, list):  # anything else is told by the check
-        registry.import_plugins(plugins)
+        registry.import_plugins_of(checkpoint.load(checkpoint_path(cpt)).get("recipe"))

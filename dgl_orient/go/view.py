@@ -14,7 +14,7 @@ from ..plot.saving import is_page, output_path, save_figure, save_text
 from ..train import checkpoint as checkpoints
 from .build import Trained, load_trained
 from .posed import Pose, Subject, poses, read_subject
-from .registry import import_plugins
+from .registry import import_plugins_of
 from .released import checkpoint_path
 from .view_colors import answer_in_words, check_color, colorings
 from .view_quality import view_quality
@@ -115,9 +115,7 @@ def _kind(source: str | None, checkpoint: str | None, quality: bool) -> str:
 
 
 def _import_plugins(checkpoint: str | Path) -> None:
-    plugins = checkpoints.load(checkpoint_path(checkpoint)).get("recipe", {}).get("plugins")
-    if isinstance(plugins, list):  # anything else is told by the check
-        import_plugins(plugins)
+    import_plugins_of(checkpoints.load(checkpoint_path(checkpoint)).get("recipe"))
 
 
 def view_cloud(
@@ -221,7 +219,7 @@ def _numbers(name: str, text: str, count: int) -> list[int]:
     if text.strip() == "all":
         return list(range(max(count, 1)))
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and int(part) < max(count, 1) for part in parts):
+    if not all(part.isdecimal() and len(part) < 10 and int(part) < max(count, 1) for part in parts):
         there = f"the network has {count}" if count else "the network has none"
         raise DGLError(
             f"Expected --{name} to be all, or numbers from 0 such as 0,1, but {there}; got {text!r}."

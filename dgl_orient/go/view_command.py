@@ -6,6 +6,7 @@ import typer
 
 from .columns import COLUMNS_HELP, column_numbers
 from .released import released
+from .saying import say
 
 __all__ = ["EXAMPLES", "view"]
 
@@ -71,4 +72,4 @@ def view(
     )
     written = draw(source, cpt, out, options, quality, clouds, allow_plugins, not quiet, given)
     if not quiet:
-        typer.echo("\n".join(f"Written to {path}" for path in written))
+        say("\n".join(f"Written to {path}" for path in written))

@@ -101,7 +101,7 @@ def _fresh(trained: Trained, seed: int) -> nn.Module:
         )
     fresh = copy.deepcopy(trained.model)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed % 2**64)
         fresh.orienting.net.reset_parameters()
     return fresh
 

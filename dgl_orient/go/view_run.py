@@ -30,6 +30,7 @@ __all__ = ["read_log", "view_run"]
 
 _NUM_SYSTEMS = 4
 _NUM_STEPS = 50  # of a true path that are drawn
+_MOST = 1e100  # what an axis can show
 
 
 def view_run(folder: str | Path, out: str | Path | None = None, progress: bool = True) -> Path:
@@ -95,9 +96,9 @@ def read_log(path: Path) -> list[dict]:
             record = json.loads(line)
             numbers = [record[name] for name in ("epoch", "loss", "lr")] + list(record["val"].values())
             records.append(record | {"val": dict(record["val"])})
-            if not all(isinstance(each, int | float) for each in numbers):
+            if not all(isinstance(each, int | float) and not abs(each) > _MOST for each in numbers):
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DGLError(
                 f"Line {number} of {path} is no record of an epoch; expected epoch, loss, val and lr."
             ) from error

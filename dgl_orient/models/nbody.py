@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.ops import segment_reduce
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from .._checks import check_k
 from ..geometry import frames_from_vectors, norm, to_global, to_local
+from ..hierarchy import centred
 from ..nn.inputs import check_positive
 from .pairs import Pairs, neighbour_graph, pairs_of
 from .particle_frames import ParticleFrames
@@ -63,7 +63,8 @@ class OrientedNBody(nn.Module):
         How many nearest particles a particle hears of; not given, of all in its system.
     orientations : {"learned", "velocity", "none"}
         Where orientations come from: learned, or the velocity's direction and that to the system's middle;
-        without any, messages have only the vectors' products, and :math:`p_i` are multiples of the velocity.
+        without any, messages have only the vectors' products, and in place of :math:`O_i\, p_i` there are
+        multiples of the velocity, to which the sum over j is added before.
     num_orientations : int
         Learned orientations of a particle.
     neighbour_orientation : bool
@@ -161,8 +162,7 @@ class OrientedNBody(nn.Module):
         if self.orientations == "none":
             return None
         if self.orientations == "velocity":
-            middle = segment_reduce(sizes, pos, "sum") / sizes.clamp_min(1).unsqueeze(1)
-            return frames_from_vectors(vel, middle.repeat_interleave(sizes, 0) - pos).unsqueeze(1)
+            return frames_from_vectors(vel, -centred(pos, sizes.cpu())).unsqueeze(1)
         return self.orienting(pairs, particles, charges)
 
 

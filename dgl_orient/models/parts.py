@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.ops import segment_reduce
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -14,6 +13,7 @@ from .._checks import check_k
 from ..graph import knn_graph
 from ..nn import OrientedEdgeConv
 from ..nn.inputs import check_coordinates, check_positive, check_probability, check_sizes, check_types
+from ..nn.pooling import largest_of_clouds, mean_of_clouds
 
 __all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "check_head", "clouds_of", "pool"]
 
@@ -42,10 +42,7 @@ def pool(sizes: Tensor, feat: Tensor) -> Tensor:
     """The maximum and the mean of each cloud's features side by side, ``(B, 2C)``; 0 without points."""
     # DGL has no sums of segments in bfloat16 on the CPU.
     feat = feat.to(torch.promote_types(feat.dtype, torch.float32))
-    if len(feat) == 0:
-        return feat.new_zeros(len(sizes), 2 * feat.shape[1])
-    mean = segment_reduce(sizes, feat, "sum") / sizes.clamp_min(1).unsqueeze(1)
-    return torch.cat([segment_reduce(sizes, feat, "max"), mean], 1)
+    return torch.cat([largest_of_clouds(sizes, feat), mean_of_clouds(sizes, feat)], 1)
 
 
 class EdgeConvs(nn.Module):

@@ -8,7 +8,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from .._checks import check_k
-from ..hierarchy import check_level_sizes, farthest_point_hierarchy
+from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
 from ..nn import OrientedRSConv
 from ..nn.inputs import check_positive, check_sizes
 from .orienting import Orienting
@@ -70,6 +70,8 @@ class RSConvs(nn.Module):
         """The clouds' features, ``(B, widths[-1])``; 0 for a cloud without points."""
         feat = self.lift(pos.new_ones(len(pos), 1) if feat is None else feat)
         present = sizes > 0
+        # Far from the origin the centroid could not be represented as exactly as the points' differences.
+        pos = centred(pos, sizes.cpu())
         hierarchy = farthest_point_hierarchy(pos, self.levels, self.k, sizes)
         for conv, level in zip(self.convs, hierarchy):
             if level.index is None:

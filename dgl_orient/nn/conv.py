@@ -7,7 +7,6 @@ from collections.abc import Callable
 import dgl
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.nn.functional import edge_softmax
 from dgl.utils import expand_as_pair
 from torch import Tensor, nn
 
@@ -202,8 +201,7 @@ class OrientedConv(nn.Module):
                 f"The {out_feats} features of a message cannot be shared among {heads} heads of attention; "
                 f"make out_feats a multiple of them."
             )
-        # DGL writes the softmax into a tensor laid out like the logits, which it wants contiguous.
-        weights = edge_softmax(graph, logits.contiguous()).unsqueeze(2)  # (E, heads, 1)
+        weights = _softmax(graph, logits).unsqueeze(2)  # (E, heads, 1)
         return (message.unflatten(1, (heads, out_feats // heads)) * weights).flatten(1)
 
     def _reduced(self, graph: DGLGraph, message: Tensor) -> Tensor:
@@ -211,6 +209,13 @@ class OrientedConv(nn.Module):
             return largest(graph, None, message)
         reduce = dgl.ops.copy_e_mean if self.aggregation == "mean" else dgl.ops.copy_e_sum
         return reduce(graph, message)
+
+
+def _softmax(graph: DGLGraph, logits: Tensor) -> Tensor:
+    """The softmax ``(E, heads)`` over the edges to each node. DGL's has no second derivatives on the CPU."""
+    top = largest(graph, None, logits.detach())  # (N_dst, heads)
+    shares = (logits - dgl.ops.copy_v(graph, top)).exp()
+    return shares / dgl.ops.copy_v(graph, dgl.ops.copy_e_sum(graph, shares))
 
 
 def _reset(module: nn.Module) -> None:

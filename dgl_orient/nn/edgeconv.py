@@ -32,7 +32,9 @@ _MONOTONE = (nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.So
 def _is_monotone(activation: nn.Module) -> bool:
     # Not isinstance: a subclass may compute anything. Slopes and the like could be negative.
     constants = (getattr(activation, name, 0.0) for name in ("negative_slope", "alpha"))
-    return type(activation) in _MONOTONE and all(constant >= 0 for constant in constants)
+    # Softplus falls by what it leaves out beyond its threshold, which is below rounding from 20 on.
+    seamless = getattr(activation, "threshold", 20) >= 20
+    return type(activation) in _MONOTONE and seamless and all(constant >= 0 for constant in constants)
 
 
 class OrientedEdgeConv(nn.Module):
@@ -155,7 +157,7 @@ class OrientedEdgeConv(nn.Module):
             raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
         if graph.num_edges() == 0:
             nothing = next(self.parameters()).sum() * 0  # a result of the parameters, as any other
-            return nothing.expand(graph.num_dst_nodes(), self.out_feats)
+            return nothing.repeat(graph.num_dst_nodes(), self.out_feats)
         if on_nodes:
             # Autocast may round the products of features, but not the sums of squares made of them.
             with torch.autocast(graph.device.type, enabled=False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from dgl import DGLError
 from torch import Tensor, nn
 
 from ..geometry import frames_from_vectors, undetermined
@@ -40,6 +41,10 @@ class FrameHead(nn.Module):
 
     def __init__(self, in_vectors: int, num_orientations: int) -> None:
         super().__init__()
+        if in_vectors < 2:
+            raise DGLError(
+                f"A frame is made of at least 2 vectors, got {in_vectors}; raise hidden_vectors to 2 or more."
+            )
         self.num_orientations = num_orientations
         self.vectors = nn.Linear(in_vectors, 2 * num_orientations, bias=False)
         self.reset_parameters()
@@ -103,19 +108,28 @@ class _Divided(torch.autograd.Function):
         vec, weight, pairs, *found = ctx.saved_tensors
         if torch.is_grad_enabled():  # second derivatives see what was found as functions of the vectors
             found = _inverse_spread(vec, ctx.size)
-        rows, slope, inverse = found
-        gradient, pairs = (x.flatten(1, 2).movedim(0, -1).contiguous() for x in (gradient, pairs))
-        divided = _times(inverse, gradient)  # (2F, 3, N)
-        products = (divided.unsqueeze(2) * pairs.unsqueeze(1)).sum(0)  # (3, 3, N)
-        turn = products + products.transpose(0, 1)
-        radial = _RIDGE * turn.diagonal().sum(-1) - (gradient * pairs).sum((0, 1))
-        turn.diagonal().add_(radial.unsqueeze(-1))
-        turn = turn * slope.square()
-        divided = (divided * slope).flatten(1)  # (2F, 3N)
-        grad_rows = (weight.t() @ divided).view_as(rows)
-        for column, row in zip(turn.unbind(1), rows.split(1, 1)):
-            grad_rows.addcmul_(column, row, value=-1)
-        return grad_rows.movedim(-1, 0), divided @ rows.flatten(1).t(), None
+        # Autocast is that of where the gradient is asked for, which the forward pass cannot keep away.
+        with torch.autocast(gradient.device.type, enabled=False):
+            return *_divided_gradients(gradient, weight, pairs, *found), None
+
+
+def _divided_gradients(
+    gradient: Tensor, weight: Tensor, pairs: Tensor, rows: Tensor, slope: Tensor, inverse: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of :class:`_Divided` for the vectors and for the weight."""
+    gradient, pairs = (x.flatten(1, 2).movedim(0, -1).contiguous() for x in (gradient, pairs))
+    divided = _times(inverse, gradient)  # (2F, 3, N)
+    products = (divided.unsqueeze(2) * pairs.unsqueeze(1)).sum(0)  # (3, 3, N)
+    turn = products + products.transpose(0, 1)
+    radial = _RIDGE * turn.diagonal().sum(-1) - (gradient * pairs).sum((0, 1))
+    turn.diagonal().add_(radial.unsqueeze(-1))
+    # The square of a short vector's slope may overflow: one of both goes to the vector.
+    turn, unit = turn * slope, rows * slope
+    divided = (divided * slope).flatten(1)  # (2F, 3N)
+    grad_rows = (weight.t() @ divided).view_as(rows)
+    for column, row in zip(turn.unbind(1), unit.split(1, 1)):
+        grad_rows.addcmul_(column, row, value=-1)
+    return grad_rows.movedim(-1, 0), divided @ rows.flatten(1).t()
 
 
 def _inverse_spread(vec: Tensor, size: Tensor | float) -> tuple[Tensor, Tensor, Tensor]:

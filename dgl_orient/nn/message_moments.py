@@ -102,21 +102,28 @@ class _ProductsWithin(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        neighbours, u, around, maps = ctx.saved_tensors
-        _, *needed = ctx.needs_input_grad
-        rows = around.view(*neighbours.shape, -1)
-        to_u, to_rows, to_maps = (
-            torch.zeros_like(like) if need else None for need, like in zip(needed, (u, rows, maps))
-        )
-        for part in parts_of(neighbours, u.shape[1]):
-            index = neighbours[part].flatten()
-            weighted = maps[part] * gradient  # (nodes, D, C)
-            if to_u is not None:
-                to_u.index_add_(0, index, torch.bmm(rows[part], weighted).flatten(0, 1))
-            if to_rows is not None or to_maps is not None:
-                near = u.index_select(0, index).view(*neighbours[part].shape, -1)
-            if to_rows is not None:
-                to_rows[part] = torch.bmm(near, weighted.transpose(1, 2))
-            if to_maps is not None:
-                to_maps[part] = torch.bmm(rows[part].transpose(1, 2), near) * gradient
-        return None, to_u, None if to_rows is None else to_rows.view_as(around), to_maps
+        # Autocast is that of where the gradient is asked for, which the forward pass cannot keep away.
+        with torch.autocast(gradient.device.type, enabled=False):
+            return None, *_gradients_within(gradient, ctx.needs_input_grad[1:], *ctx.saved_tensors)
+
+
+def _gradients_within(
+    gradient: Tensor, needed: tuple[bool, ...], neighbours: Tensor, u: Tensor, around: Tensor, maps: Tensor
+) -> tuple[Tensor | None, ...]:
+    """Those of :func:`_products_within` for u, the vectors and the maps, as far as they are needed."""
+    rows = around.view(*neighbours.shape, -1)
+    to_u, to_rows, to_maps = (
+        torch.zeros_like(like) if need else None for need, like in zip(needed, (u, rows, maps))
+    )
+    for part in parts_of(neighbours, u.shape[1]):
+        index = neighbours[part].flatten()
+        weighted = maps[part] * gradient  # (nodes, D, C)
+        if to_u is not None:
+            to_u.index_add_(0, index, torch.bmm(rows[part], weighted).flatten(0, 1))
+        if to_rows is not None or to_maps is not None:
+            near = u.index_select(0, index).view(*neighbours[part].shape, -1)
+        if to_rows is not None:
+            to_rows[part] = torch.bmm(near, weighted.transpose(1, 2))
+        if to_maps is not None:
+            to_maps[part] = torch.bmm(rows[part].transpose(1, 2), near) * gradient
+    return to_u, None if to_rows is None else to_rows.view_as(around), to_maps

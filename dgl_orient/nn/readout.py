@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..geometry import to_global
 from .inputs import check_positive, check_shape, check_types
+from .pooling import largest_of_clouds, mean_of_clouds
 
 __all__ = ["EquivariantReadout", "InvariantReadout"]
 
@@ -104,11 +105,9 @@ class InvariantReadout(nn.Module):
                 return dgl.ops.segment_reduce(sizes, weights * feat.to(wide), "sum").to(feat.dtype)
             pooled = []
             if self.pool in ("max", "both"):
-                pooled.append(dgl.ops.segment_reduce(sizes, feat.to(wide), "max"))
+                pooled.append(largest_of_clouds(sizes, feat.to(wide)))
             if self.pool in ("mean", "both"):
-                # DGL's own mean is NaN where no cloud has a point.
-                total = dgl.ops.segment_reduce(sizes, feat.to(wide), "sum")
-                pooled.append(total / sizes.clamp_min(1).unsqueeze(1))
+                pooled.append(mean_of_clouds(sizes, feat.to(wide)))
             return torch.cat(pooled, 1).to(feat.dtype)
 
 

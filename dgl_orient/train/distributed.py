@@ -41,7 +41,13 @@ def joined(device: str) -> Iterator[torch.device]:
         torch.cuda.set_device(place)
     begins = int(os.environ.get("WORLD_SIZE", 1)) > 1 and not dist.is_initialized()
     if begins:
-        dist.init_process_group("gloo" if place.type == "cpu" else "cpu:gloo,cuda:nccl")
+        try:
+            dist.init_process_group("gloo" if place.type == "cpu" else "cpu:gloo,cuda:nccl")
+        except ValueError as error:
+            raise DGLError(
+                f"WORLD_SIZE is set, but not all else that processes need to find each other: {error}; start "
+                f"them with torchrun, or unset WORLD_SIZE."
+            ) from error
     try:
         yield place
     except RuntimeError as error:
@@ -121,7 +127,7 @@ def device_of(name: str) -> torch.device:
     if device.type == "cpu":
         return device
     number = int(os.environ.get("LOCAL_RANK", 0)) if device.index is None else device.index
-    if number >= torch.cuda.device_count():
+    if not 0 <= number < torch.cuda.device_count():
         raise DGLError(
             f"The device {name!r} asks for GPU {number}, but PyTorch sees {torch.cuda.device_count()}; use "
             f"'cpu', or install a build of torch and dgl for CUDA."

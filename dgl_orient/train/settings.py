@@ -12,8 +12,13 @@ from dgl import DGLError
 
 from .._checks import as_integer, as_plain
 from ..data.protocols import PROTOCOLS
+from ..data.tables import MOST_POINTS
 
 __all__ = ["Augment", "EarlyStop", "Optimizer", "Scheduler", "Settings"]
+
+
+#: The largest rate and decay, with which float32 can still be computed.
+_MOST = 1e30
 
 
 class _Checked(ABC):
@@ -35,11 +40,12 @@ class _Checked(ABC):
     def _problems(self) -> list[str]:
         """A sentence for each of them."""
 
-    def _integer(self, name: str, least: int | None = None) -> list[str]:
+    def _integer(self, name: str, least: int | None = None, most: float = math.inf) -> list[str]:
         number = as_integer(getattr(self, name))
-        if number is not None and (least is None or number >= least):
+        if number is not None and (least is None or least <= number <= most):
             return []
         bound = "" if least is None else f" of at least {least}"
+        bound += "" if most == math.inf else f" and at most {most:,}"
         return [f"Expected {self._where}{name} to be an integer{bound}, got {getattr(self, name)!r}."]
 
     def _number(self, name: str, low: float, high: float = math.inf, above: bool = False) -> list[str]:
@@ -86,7 +92,7 @@ class Optimizer(_Checked):
     _uses = {"adam": (), "adamw": (), "sgd": ("momentum",)}
 
     def _problems(self) -> list[str]:
-        problems = self._number("lr", 0, above=True) + self._number("weight_decay", 0)
+        problems = self._number("lr", 0, _MOST, above=True) + self._number("weight_decay", 0, _MOST)
         problems += self._number("momentum", 0, 1) + self._choice("name", list(self._uses))
         return problems or self._unused(("lr", "weight_decay", *self._uses[self.name]))
 
@@ -118,6 +124,8 @@ class Scheduler(_Checked):
         problems = self._number("eta_min", 0) + self._integer("warmup_epochs", 0)
         problems += self._integer("step_size", 1) + self._number("gamma", 0, 1, above=True)
         problems += self._number("factor", 0, 1, above=True) + self._integer("patience", 0)
+        if self.factor == 1:
+            problems.append("Expected lr_scheduler.factor to be below 1, got 1.")
         problems += self._choice("name", list(self._uses))
         return problems or self._unused(self._uses[self.name])
 
@@ -166,7 +174,7 @@ class Augment(_Checked):
         if self.drop == 1:
             problems.append("Expected augment.drop to leave some points, got 1.")
         if self.sample is not None:
-            problems += self._integer("sample", 1)
+            problems += self._integer("sample", 1, MOST_POINTS)
         problems += self._flag("even")
         if self.even is True and self.sample is None:
             problems.append("Expected augment.sample, a number of points, with augment.even.")

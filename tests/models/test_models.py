@@ -305,3 +305,11 @@ def test_bad_input_is_refused_with_a_sentence():
         ]:
             with pytest.raises(DGLError, match=sentence):
                 make()(bad), name
+
+
+def test_oriented_rscnn_far_from_the_origin():
+    model = OrientedRSCNN.light(4, dropout=0.0)
+    away = torch.tensor([16384.0, 8192.0, -16384.0])
+    near = (ball(240, dtype=torch.float32) + away) - away  # so that nothing is rounded when it moves
+    one, other = (model(dgl_orient.point_cloud(pos, [60] * 4)) for pos in (near, near + away))
+    torch.testing.assert_close(one, other, rtol=0, atol=0)

@@ -12,6 +12,7 @@ from dgl_orient.data import ChargedParticles
 from dgl_orient.geometry import norm
 from dgl_orient.models import EGNN, GNN, LinearVelocity, OrientedNBody
 from dgl_orient.models.pairs import _AnyPairs, full_graph, pairs_of
+from dgl_orient.models.particles import particles_of
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball
 from tests.particles import charges, on_systems, system, systems
@@ -280,3 +281,15 @@ def test_bad_graphs_are_answered_with_a_sentence(name, graph, sentence):
 def test_bad_arguments_are_answered_with_a_sentence(arguments, sentence):
     with pytest.raises(DGLError, match=sentence):
         OrientedNBody(**arguments)
+
+
+def test_frames_by_velocity_far_from_the_origin():
+    model = OrientedNBody(**SMALL, orientations="velocity")
+    graph, away = systems([7, 7], dtype=torch.float32), torch.tensor([16384.0, 8192.0, -16384.0])
+    near = (graph.ndata["pos"] + away) - away
+    found = []
+    for pos in (near, near + away):
+        graph.ndata["pos"] = pos
+        particles = particles_of(graph, model)
+        found.append(model._orient(None, particles, None))
+    torch.testing.assert_close(*found, rtol=0, atol=0)

@@ -318,3 +318,21 @@ def test_wrong_messages_are_refused(message, attention, sentence):
     graph, inputs = make_knn()
     with pytest.raises(DGLError, match=sentence):
         OrientedConv(message, "attention", attention=attention)(graph, None, inputs["pos"], inputs["orient"])
+
+
+def test_attention_is_a_softmax_with_two_derivatives():
+    pos = ball(9).requires_grad_()
+    graph, orient = dgl_orient.knn_graph(pos, 3), random_rotation(9, torch.float64).unsqueeze(1)
+    message, logits = (nn.Linear(3, 2, dtype=torch.float64) for _ in range(2))
+    conv = OrientedConv(
+        lambda local: message(local.flatten(1)), "attention", attention=lambda local: logits(local.flatten(1))
+    )
+    src, dst = graph.edges()
+
+    def plain(pos):
+        seen = torch.einsum("efji,ej->ei", orient[dst], pos[src] - pos[dst])
+        shares = logits(seen).view(9, 3, 2).softmax(1)
+        return (shares * message(seen).view(9, 3, 2)).sum(1)
+
+    torch.testing.assert_close(conv(graph, None, pos, orient), plain(pos))
+    assert torch.autograd.gradgradcheck(lambda pos: conv(graph, None, pos, orient), (pos,))

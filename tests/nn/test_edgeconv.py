@@ -333,3 +333,37 @@ def test_bad_input_is_refused_with_a_sentence():
         with pytest.raises(DGLError, match="at least two edges"):
             single = OrientedEdgeConv(1, 8, 0, batch_norm=True, allow_zero_in_degree=True, **options)
             single(dgl.graph(([0], [1])), torch.ones(2, 1))
+
+
+@pytest.mark.parametrize("threshold", [1.0, 20.0])
+def test_softplus_is_right_even_where_it_falls(threshold):
+    pos = ball(50)
+    graph, feat = dgl_orient.knn_graph(pos, 8), torch.randn(50, 5, dtype=torch.float64)
+    activation = nn.Softplus(threshold=threshold)
+    conv = OrientedEdgeConv(5, 4, num_orientations=0, activation=activation).double()
+    expected = plain_edgeconv(conv, [], graph, (feat, feat), (pos, pos), None)
+    torch.testing.assert_close(conv(graph, feat), expected)
+
+
+def test_what_no_edges_give_can_be_written_into():
+    conv = OrientedEdgeConv(4, 8, num_orientations=0, allow_zero_in_degree=True)
+    result = conv(dgl.graph(([], []), num_nodes=3), torch.randn(3, 4)).detach()
+    result[0] = 1.0
+    assert result.sum() == 8
+
+
+def test_gradients_may_be_asked_for_within_autocast():
+    pos = ball(60, dtype=torch.float32)
+    graph, feat = dgl_orient.knn_graph(pos, 8), torch.randn(60, 4)
+    orient = OrientationNet()(graph, pos).detach()
+    conv, found = OrientedEdgeConv(4, 8, batch_norm=True), []
+    for inside in (False, True):
+        given = feat.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16):
+            result = conv(graph, given, pos, orient).float().square().sum()
+            if inside:
+                result.backward()
+        if not inside:
+            result.backward()
+        found.append(given.grad)
+    torch.testing.assert_close(*found, rtol=0.05, atol=0.05 * float(found[0].abs().max()))

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from dgl import DGLError
 
 from dgl_orient.nn.frame_head import _CANCELLED, _RIDGE, FrameHead
 from tests.clouds import rotation_error
@@ -108,3 +109,27 @@ def test_gradients_are_finite_at_zero():
     head, vec = FrameHead(5, 2), torch.zeros(3, 5, 3, requires_grad=True)
     head(vec).sum().backward()
     assert torch.equal(vec.grad, torch.zeros(3, 5, 3))
+
+
+def test_one_vector_makes_no_frame():
+    with pytest.raises(DGLError, match="at least 2 vectors, got 1; raise hidden_vectors"):
+        FrameHead(1, 1)
+
+
+def test_short_vectors_have_finite_gradients():
+    head, weight = FrameHead(8, 1), torch.randn(200, 1, 3, 3)
+    vec = (torch.randn(200, 8, 3) * 3e-20).requires_grad_()
+    (weight * head(vec)).sum().backward()
+    assert bool(torch.isfinite(vec.grad).all()) and bool(torch.isfinite(head.vectors.weight.grad).all())
+    assert float(vec.grad.abs().max()) > 1e15  # as short as they are
+
+
+def test_gradients_are_the_same_within_autocast():
+    head, vec = FrameHead(8, 2), torch.randn(30, 8, 3)
+    weight, found = torch.randn(30, 2, 3, 3), []
+    for enabled in (False, True):
+        given = vec.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            (weight * head(given)).sum().backward()
+        found.append(given.grad)
+    torch.testing.assert_close(*found, rtol=0, atol=0)
