@@ -44,10 +44,11 @@ def as_integer(value) -> int | None:
 def check_integer(name: str, value: int, least: int | None = None, most: int | None = None) -> int:
     """The named value as a Python integer, if it is one within the bounds."""
     number = as_integer(value)
-    if number is None or (least is not None and number < least) or (most is not None and number > most):
+    if number is None or (least is not None and number < least):
         bound = "" if least is None else f" of at least {least}"
-        bound += "" if most is None else f" and at most {most:,}"
         raise DGLError(f"Expected {name} to be an integer{bound}, got {value!r}.")
+    if most is not None and number > most:
+        raise DGLError(f"Expected {name} to be an integer of at most {most:,}, got {number}.")
     return number
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from .values import shown
+
 __all__ = ["COLUMNS_HELP", "column_numbers"]
 
 COLUMNS_HELP = "columns of tables with x, y and z, such as 0,1,2, and perhaps normals"
@@ -15,5 +17,5 @@ def column_numbers(text: str | None) -> tuple[int, ...] | None:
         return None
     parts = text.split(",")
     if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
-        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {text!r}.")
+        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {shown(text)}.")
     return tuple(int(part) for part in parts)

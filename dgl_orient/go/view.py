@@ -16,6 +16,7 @@ from .build import Trained, load_trained
 from .posed import Pose, Subject, poses, read_subject
 from .registry import import_plugins_of
 from .released import checkpoint_path
+from .values import shown
 from .view_colors import answer_in_words, check_color, colorings
 from .view_quality import view_quality
 from .view_run import view_run
@@ -222,7 +223,7 @@ def _numbers(name: str, text: str, count: int) -> list[int]:
     if not all(part.isdecimal() and len(part) < 10 and int(part) < max(count, 1) for part in parts):
         there = f"the network has {count}" if count else "the network has none"
         raise DGLError(
-            f"Expected --{name} to be all, or numbers from 0 such as 0,1, but {there}; got {text!r}."
+            f"Expected --{name} to be all, or numbers from 0 such as 0,1, but {there}; got {shown(text)}."
         )
     return [int(part) for part in parts]
 

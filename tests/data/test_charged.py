@@ -159,3 +159,9 @@ def test_bad_arguments_are_answered_with_a_sentence(change, sentence):
     with pytest.raises(DGLError) as error:
         ChargedParticles(**{**SMALL, **change})
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["num_particles", "size", "start", "horizon"])
+def test_more_than_can_be_computed_is_refused(name):
+    with pytest.raises(DGLError, match=f"Expected {name} to be an integer of at most"):
+        ChargedParticles("test", **{name: 2**62})

@@ -7,7 +7,8 @@ import torch
 from dgl import DGLError
 
 from dgl_orient.data.files import read_cloud
-from dgl_orient.data.folder import FolderDataset
+from dgl_orient.data.folder import FolderDataset, _in_order
+from dgl_orient.data.listings import list_shapes
 from dgl_orient.data.transforms import Rotate
 
 OFF = "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
@@ -116,7 +117,7 @@ def test_links_that_lead_to_each_other_end(tmp_path):
     root = classes(tmp_path / "shapes", {"mug/a": 2, "mug/b": 1})
     (root / "mug" / "a" / "x").symlink_to(root / "mug" / "b")
     (root / "mug" / "b" / "y").symlink_to(root / "mug" / "a")
-    assert len(FolderDataset(root, "all", num_points=8)) == 6  # each folder as it is, and by the other's link
+    assert len(FolderDataset(root, "all", num_points=8)) == 3  # each once, by whichever path
 
 
 def test_meshes_bring_normals_and_a_cloud_without_is_named(tmp_path):
@@ -281,3 +282,19 @@ def test_transforms_are_applied(tmp_path):
     before, after = plain[0][0].ndata["pos"], turned[0][0].ndata["pos"]
     assert not torch.allclose(before, after)
     torch.testing.assert_close(torch.pdist(before), torch.pdist(after))
+
+
+def test_folders_that_link_to_each_other_are_seen_once(tmp_path):
+    root = tmp_path / "mine"
+    for name in "abcdefghi":
+        (root / "chair" / name).mkdir(parents=True)
+        for other in "abcdefghi":
+            (root / "chair" / name / other).symlink_to(root / "chair" / other)
+        np.savetxt(root / "chair" / name / f"{name}.xyz", np.eye(3))
+    shapes = list_shapes(root)
+    assert sorted(shape.path.name for shape in shapes) == [f"{name}.xyz" for name in "abcdefghi"]
+
+
+def test_classes_may_be_named_by_numbers_of_any_length():
+    assert _in_order({"10", "9", "9" * 5000}) == ["10", "9", "9" * 5000]
+    assert _in_order({"10", "9", "9" * 90}) == ["9", "10", "9" * 90]

@@ -177,3 +177,9 @@ def _statistics(shapes: Shapes) -> np.ndarray:
         radii = np.histogram(np.linalg.norm(pos, axis=1), 10, (0, 1))[0] / math.sqrt(len(pos))
         rows.append([*variances, *np.ptp(pos @ axes, axis=0), *radii])
     return np.array(rows)
+
+
+@pytest.mark.parametrize("name", ["num_points", "num_shapes"])
+def test_more_than_can_be_made_is_refused(name):
+    with pytest.raises(DGLError, match=f"Expected {name} to be .*at most 10,000,000"):
+        Shapes("test", **{name: 2**62})

@@ -331,3 +331,27 @@ def test_they_say_what_they_do():
         "Shift(0.2)",
         "DropPoints(0.5)",
     ]
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1.0, 1e160])
+def test_unit_spheres_of_any_scale(scale):
+    pos = UnitSphere()(dgl_orient.point_cloud(scale * ball(30), [10, 20])).ndata["pos"]
+    for part in pos.split([10, 20]):
+        torch.testing.assert_close(part.norm(dim=1).max(), torch.tensor(1.0, dtype=torch.float64))
+
+
+def test_what_cannot_be_computed_is_refused():
+    with pytest.raises(DGLError, match="radius below 1e"):
+        UnitSphere()(dgl_orient.point_cloud(1e305 * ball(30)))
+    for make in (
+        lambda: Scale(1e-39, 1.0),
+        lambda: Scale(1.0, 1e39),
+        lambda: Shift(1e39),
+        lambda: Jitter(1e39),
+    ):
+        with pytest.raises(DGLError, match="Expected"):
+            make()
+    cloud = dgl_orient.point_cloud(ball(2))
+    cloud.ndata["vel"] = torch.ones(2, 3, dtype=torch.int64)
+    with pytest.raises(DGLError, match=r"floating-point numbers in ndata\['vel'\]"):
+        Rotate("x")(cloud)

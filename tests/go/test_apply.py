@@ -232,7 +232,7 @@ def test_bad_options_are_sentences(tmp_path, options, words):
         _apply("normals", tmp_path / "cloud.ply", tmp_path / "out", **options)
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "foo", "mps"])
+@pytest.mark.parametrize("device", ["cuda:99", "cuda:200", "foo", "mps"])
 def test_a_device_that_is_not_there_is_a_sentence(tmp_path, device):
     with pytest.raises(DGLError, match=device):
         _apply("pointcls", _files(tmp_path / "in", 1), tmp_path / "out", device=device)
@@ -288,3 +288,33 @@ def test_every_point_is_dealt_once(size, most):
     assert sorted(own) == list(range(size))
     for rows, _ in hands:
         assert len(set(rows)) == len(rows) == min(size, most or size)
+
+
+def test_lists_never_replace_a_file_that_is_predicted(tmp_path):
+    np.savetxt(tmp_path / "predictions.csv", ball(50), delimiter=",")
+    before = (tmp_path / "predictions.csv").read_bytes()
+    for given in (tmp_path, tmp_path / "predictions.csv"):
+        with pytest.raises(DGLError, match="Predictions would be written over the file .*predictions.csv"):
+            _apply("pointcls", given, tmp_path)
+    assert (tmp_path / "predictions.csv").read_bytes() == before
+
+
+def test_classes_of_files_of_one_name_stand_in_one_list(tmp_path):
+    files = [tmp_path / folder / "0.ply" for folder in ("a", "b")]
+    for path in files:
+        path.parent.mkdir()
+        write_cloud(path, ball(50))
+    assert len(_apply("pointcls", files, tmp_path / "a").predictions) == 2
+    assert sorted(os.listdir(tmp_path / "a")) == ["0.ply", "predictions.csv", "predictions.json"]
+
+
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.xyz")
+    with pytest.raises(DGLError, match="pipe.xyz is a pipe or a device"):
+        find_files([tmp_path / "pipe.xyz"])
+
+
+def test_an_output_that_leads_to_itself_is_a_sentence(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(DGLError, match="Cannot write .*loop"):
+        _apply("pointcls", _files(tmp_path / "in"), tmp_path / "loop")

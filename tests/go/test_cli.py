@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,33 +16,8 @@ from dgl import DGLError
 
 from dgl_orient.data import write_cloud
 from dgl_orient.go import cli, environment, registry, shipped
+from tests.go.commands import TOP, answer, command
 from tests.go.hostile import GOOD, HOSTILE
-
-TOP = Path(__file__).parents[2]
-
-
-def command(*arguments, folder, **variables) -> subprocess.CompletedProcess:
-    """The command line in a process of its own."""
-    path = os.pathsep.join([*variables.pop("path", []), str(TOP)])
-    return subprocess.run(
-        [sys.executable, "-m", "dgl_orient", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, **variables},
-        capture_output=True,
-        text=True,
-    )
-
-
-def answer(capfd, *arguments) -> tuple[int, str, str]:
-    """The exit code, output and errors of the command line, in this process."""
-    code = cli.run([str(each) for each in arguments])
-    return code, *capfd.readouterr()
-
-
-@pytest.fixture
-def in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -196,23 +170,6 @@ def test_plugins_run_only_if_allowed(in_folder, capfd, monkeypatch):
     assert (in_folder / "imported").exists()
     assert "from plugin_of_recipe import AllowedNet" in (in_folder / "script.py").read_text()
     del sys.modules["plugin_of_recipe"]
-
-
-@pytest.fixture(scope="module")
-def training(tmp_path_factory):
-    """The folder of a tiny training, made by the command line."""
-    folder = tmp_path_factory.mktemp("training")
-    recipe = yaml.safe_load(GOOD)
-    recipe["data"] = {"name": "shapes", "num_points": 32, "num_shapes": 20, "classes": ["chair", "mug"]}
-    recipe["model"] |= {"k": 4, "embed_feats": 8, "widths": [4, 4]}
-    recipe["general_pipeline"] = {
-        "num_epochs": 2,
-        "train_batch_size": 10,
-        "save_path": str(folder / "results"),
-    }
-    (folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
-    assert cli.run(["train", "--cfg", str(folder / "cfg.yaml"), "--quiet"]) == 0
-    return folder
 
 
 def test_train_resume_and_refusal(training, capfd):

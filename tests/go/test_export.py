@@ -13,8 +13,9 @@ import sys
 import pytest
 from dgl import DGLError
 
+from dgl_orient.data import Shapes
 from dgl_orient.go.export import _literal, export, script_of
-from dgl_orient.go.registry import register_model
+from dgl_orient.go.registry import register_data, register_model
 from dgl_orient.models import DGCNN
 from tests.go import tiny
 
@@ -103,6 +104,7 @@ HOSTILE = [
     "{{ 7 * 7 }}{% raw %}",
     "\\",
     "ünï 'c' \"d\"",
+    "rés😀ultats",
 ]
 
 
@@ -121,7 +123,7 @@ def test_texts_of_a_recipe_stay_texts(text):
     assert not {"exec", "eval", "__import__"} & set(calls)
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a")])
+@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a"), "\ud83d"])
 def test_only_plain_values_are_written(value):
     with pytest.raises(DGLError, match="plain value"):
         _literal(value)
@@ -150,3 +152,41 @@ def test_a_script_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DGLError, match="Cannot write"):
         export(tiny.recipe("pointcls"), tmp_path / "file" / "script.py")
+
+
+class _Unlabelled(Shapes):
+    """Shapes of one class that say neither their class nor how many there are."""
+
+    def __init__(self, split="train", num_points=40, num_shapes=10, transform=None, seed=0):
+        super().__init__(split, num_points, num_shapes, ["chair"], transform=transform, seed=seed)
+        del self.num_classes
+
+    def __getitem__(self, idx):
+        return super().__getitem__(idx)[0]
+
+
+def test_parts_of_a_single_category_need_no_labels(tmp_path):
+    register_data("unlabelled", ["partseg"])(_Unlabelled)
+    model = {**tiny.PLAIN, "name": "dgcnn"}
+    recipe = tiny.recipe("partseg", {"name": "unlabelled", "num_shapes": 10}, model)
+    results = tiny.train(recipe, tmp_path / "trained")
+    export(recipe, tmp_path / "script.py")
+    printed = _run(tmp_path / "script.py", tmp_path)
+    score = float(re.search(r"^instance_miou: ([\d.]+) ±", printed, re.MULTILINE)[1])
+    assert score == pytest.approx(results["metrics"]["test"]["instance_miou"]["mean"], abs=1e-3)
+
+
+def test_a_script_stops_where_the_loss_is_not_finite(tmp_path):
+    recipe = tiny.recipe("nbody", optimizer={"name": "sgd", "lr": 1e20}, num_epochs=3)
+    export(recipe, tmp_path / "script.py")
+    with pytest.raises(AssertionError, match=r"The loss is (nan|inf); lower LEARNING_RATE\."):
+        _run(tmp_path / "script.py", tmp_path)
+    assert not (tmp_path / "results").exists()
+
+
+def test_fewer_epochs_than_the_rate_takes_to_rise(tmp_path):
+    scheduler = {"name": "cosine", "warmup_epochs": 1}
+    export(tiny.recipe("nbody", num_epochs=3, lr_scheduler=scheduler), tmp_path / "script.py")
+    script = (tmp_path / "script.py").read_text()
+    (tmp_path / "script.py").write_text(script.replace("NUM_EPOCHS = 3", "NUM_EPOCHS = 1"))
+    assert "test, epoch 1" in _run(tmp_path / "script.py", tmp_path)

@@ -217,6 +217,12 @@ BAD = {
     "no such colouring here": ["bare.npz", "--color", "error"],
     "level": ["bare.npz", "--level", "9"],
     "level in words": ["bare.npz", "--level", "first"],
+    "level of many digits": ["bare.npz", "--level", "9" * 5000],
+    "vectors in two dimensions": ["odd_target_pos.npz"],
+    "several parts of a point": ["odd_part.npz"],
+    "beyond all bounds": ["odd_size.npz"],
+    "no log": ["odd_log"],
+    "a log of endless numbers": ["odd_numbers"],
     "orientation": ["bare.npz", "--orientation", "0,4"],
     "length": ["bare.npz", "--length", "0"],
     "length is nan": ["bare.npz", "--length", "nan"],
@@ -236,10 +242,18 @@ BAD = {
 @pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
 def test_bad_input_is_one_sentence_and_exit_code_2(clouds, capfd, arguments):
     (clouds / "garbled.ply").write_text("ply\nformat")
+    pos = np.random.default_rng(0).random((50, 3))
+    np.savez(clouds / "odd_target_pos.npz", pos=pos, target_pos=pos[:, :2])
+    np.savez(clouds / "odd_part.npz", pos=pos, part=np.zeros((50, 2), np.int64))
+    np.savez(clouds / "odd_size.npz", pos=1e300 * pos)
+    epoch = '{"epoch": 1, "loss": 1%s, "lr": 0.1, "val": {"accuracy": 0.5}}' % ("0" * 400)
+    for name, line in {"odd_log": "[" * 100_000, "odd_numbers": epoch}.items():
+        (clouds / name / "run_0").mkdir(parents=True)
+        (clouds / name / "run_0" / "log.jsonl").write_text(line + "\n")
     before = sorted(clouds.rglob("*"))
     code, out, err = answer(capfd, *arguments)
     assert (code, out) == (2, "") and err.count("\n") == 1 and err.rstrip().endswith("."), err
-    assert sorted(clouds.rglob("*")) == before
+    assert sorted(clouds.rglob("*")) == before and len(err) < 1000
 
 
 def test_the_category_is_asked_for(clouds, capfd):
@@ -268,3 +282,9 @@ def test_more_points_than_the_network_knows_are_drawn_from(clouds):
     assert read_subject("many.npz", trained, None, None, 0).graph.num_nodes() == trained.num_points == 40
     assert read_subject("many.npz", trained, 100, None, 0).graph.num_nodes() == 100
     assert read_subject("many.npz", None, None, None, 0).graph.num_nodes() == 300
+
+
+def test_names_with_signs_that_cannot_be_printed_make_good_pictures(clouds, capfd):
+    (clouds / "b\x01c.npz").write_bytes((clouds / "bare.npz").read_bytes())
+    assert answer(capfd, "b\x01c.npz", "--out", "cloud.svg", "--arrows", "0")[0] == 0
+    assert "\x01" not in (clouds / "cloud.svg").read_text()

@@ -79,8 +79,10 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"protocol": "z/so4"}, r"protocol .*did you mean z/so3\?"),
         ({"save_path": " "}, "save_path"),
         ({"optimizer": {"name": "adamm"}}, r"optimizer.name .*did you mean adam\w*\?"),
-        ({"optimizer": {"lr": -1}}, "optimizer.lr to be a number above 0, got -1"),
+        ({"optimizer": {"lr": -1}}, "optimizer.lr to be a number above 0 .*got -1"),
         ({"optimizer": {"lr": float("inf")}}, "optimizer.lr"),
+        ({"optimizer": {"name": "sgd", "lr": 1e308}}, "optimizer.lr .*at most 1e"),
+        ({"augment": {"sample": 10**12}}, "augment.sample .*at most 10,000,000"),
         (
             {"optimizer": {"momentum": 0.5}},
             "optimizer.momentum has no meaning where optimizer.name is 'adam'",
@@ -89,6 +91,7 @@ def test_nested_settings_may_be_given_as_what_they_are():
         ({"optimizer": {"learning_rate": 1}}, "no setting optimizer.learning_rate"),
         ({"lr_scheduler": {"name": "step", "eta_min": 0.1}}, "lr_scheduler.eta_min has no meaning"),
         ({"lr_scheduler": {"name": "plateau", "factor": 2}}, "lr_scheduler.factor"),
+        ({"lr_scheduler": {"name": "plateau", "factor": 1}}, "lr_scheduler.factor to be below 1"),
         (
             {"lr_scheduler": {"warmup_epochs": 9}, "num_epochs": 9},
             "warmup_epochs to be fewer than num_epochs",
