@@ -15,7 +15,7 @@ from ..hierarchy import farthest_points
 from .camera import Camera
 from .colors import Coloring, by_value
 
-__all__ = ["Look", "OrientedCloud", "arrows", "oriented_cloud"]
+__all__ = ["Look", "OrientedCloud", "arrows", "check_look", "oriented_cloud"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,8 @@ class Look:
     def __post_init__(self) -> None:
         if as_integer(self.num_arrows) is None or self.num_arrows < 0:
             raise DGLError(f"Expected the number of arrows to be at least 0, got {self.num_arrows!r}.")
+        if not set(self.axes) <= {0, 1, 2}:
+            raise DGLError(f"Expected axes to be some of 0, 1 and 2, got {self.axes!r}.")
         if not 0 < self.arrow_length <= 10:
             raise DGLError(
                 f"Expected the arrows' length to be above 0 and at most 10 times the cloud's radius, got "
@@ -163,14 +165,20 @@ def arrows(cloud: OrientedCloud, look: Look, axis: int) -> tuple[np.ndarray, np.
     DGLError
         If the cloud has no such level, or fewer orientations.
     """
-    _, levels, several = cloud.frames.shape[:3]
-    for name, number, count in (("level", look.level, levels), ("orientation", look.orientation, several)):
-        if count and not 0 <= number < count:
-            raise DGLError(f"Expected the {name} to be from 0 to {count - 1}, got {number}.")
+    check_look(cloud, look)
+    levels = cloud.frames.shape[1]
     count = min(look.num_arrows, cloud.level_sizes[look.level], len(cloud.rows)) if levels else 0
     start = cloud.pos[cloud.rows[:count]]
     axes = cloud.frames[:count, look.level, look.orientation, :, axis] if count else start
     return start, start + look.arrow_length * cloud.radius * axes
+
+
+def check_look(cloud: OrientedCloud, look: Look) -> None:
+    """Raise unless the cloud has the level and the orientation that are looked at."""
+    _, levels, several = cloud.frames.shape[:3]
+    for name, number, count in (("level", look.level, levels), ("orientation", look.orientation, several)):
+        if count and not 0 <= number < count:
+            raise DGLError(f"Expected the {name} to be from 0 to {count - 1}, got {number}.")
 
 
 def _five_dimensions(orient: Tensor | None, number: int) -> Tensor:
@@ -182,6 +190,8 @@ def _five_dimensions(orient: Tensor | None, number: int) -> Tensor:
             f"Expected orientations ({number}, 3, 3), ({number}, F, 3, 3) or ({number}, L, F, 3, 3), got "
             f"{tuple(orient.shape)}."
         )
+    if not bool(torch.isfinite(orient).all()):
+        raise DGLError("Expected finite orientations to draw, but some are NaN or infinite.")
     while orient.ndim < 5:
         orient = orient.unsqueeze(1)
     return orient.detach().cpu().double()

@@ -8,7 +8,7 @@ from pathlib import Path
 from .cloud_figure import cloud_figure
 from .page import cloud_page
 from .saving import check_ending, is_page, save_figure, save_text
-from .scene import Look, OrientedCloud
+from .scene import Look, OrientedCloud, check_look
 
 __all__ = ["save"]
 
@@ -49,6 +49,8 @@ def save(
     """
     path = check_ending(path)
     clouds = [clouds] if isinstance(clouds, OrientedCloud) else list(clouds)
+    for cloud in clouds:
+        check_look(cloud, look or Look())
     if is_page(path):
         return save_text(cloud_page(clouds, look, title), path)
     return save_figure(cloud_figure([clouds], look, title), path)

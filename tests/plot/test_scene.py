@@ -9,7 +9,7 @@ import dgl_orient
 from dgl_orient.data import ChargedParticles
 from dgl_orient.geometry import random_rotation, to_global
 from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedNBody
-from dgl_orient.plot import (
+from dgl_orient.plot import (, save
     Camera,
     Look,
     arrows,
@@ -83,6 +83,12 @@ def test_bad_clouds_and_looks_are_told():
         oriented_cloud(torch.rand(0, 3))
     with pytest.raises(DGLError, match="length"):
         Look(arrow_length=0)
+    with pytest.raises(DGLError, match="some of 0, 1 and 2"):
+        Look(axes=(7,))
+    with pytest.raises(DGLError, match="finite orientations"):
+        oriented_cloud(torch.rand(9, 3), torch.nan * frames(9))
+    with pytest.raises(DGLError, match="level to be from 0 to 0"):
+        save(cloud, "nowhere.html", Look(level=5))
     with pytest.raises(DGLError, match="colour by part here; choose one of distance"):
         cloud.coloring("part")
 
