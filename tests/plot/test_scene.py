@@ -9,7 +9,7 @@ import dgl_orient
 from dgl_orient.data import ChargedParticles
 from dgl_orient.geometry import random_rotation, to_global
 from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedNBody
-from dgl_orient.plot import (, save
+from dgl_orient.plot import (
     Camera,
     Look,
     arrows,
@@ -18,6 +18,7 @@ from dgl_orient.plot import (, save
     by_value,
     look_into,
     oriented_cloud,
+    save,
 )
 from dgl_orient.plot.colors import palette
 
