@@ -1,6 +1,11 @@
 """Settings of all tests: repeatable examples, no time limit on a single one."""
 
 import os
+import signal
+
+# A shell that runs tests in the background lets them, and all that they start, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Some virtual machines announce matrix instructions that they cannot carry out; products in bfloat16 would
 # end the tests there.

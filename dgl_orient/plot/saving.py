@@ -75,8 +75,8 @@ def _require_matplotlib() -> None:
 
 def writable(text: str) -> str:
     """A name as matplotlib can write it: no formula, whatever its signs, and only what a font may have."""
-    plain = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-    return plain.encode("utf-8", "replace").decode("utf-8").replace("$", r"\$")
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("$", r"\$")
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def output_path(out: str | Path | None, default: str) -> Path:

@@ -123,7 +123,7 @@ def test_texts_of_a_recipe_stay_texts(text):
     assert not {"exec", "eval", "__import__"} & set(calls)
 
 
-@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a"), "\ud83d"])
+@pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a")])
 def test_only_plain_values_are_written(value):
     with pytest.raises(DGLError, match="plain value"):
         _literal(value)
