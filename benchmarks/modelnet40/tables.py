@@ -34,6 +34,7 @@ def classes(found: Found) -> list[str]:
         f"Instance accuracy in percent after the longest training of each kind within the budget of {BUDGET} "
         f"minutes on two cores, {2 * BUDGET} of the processor, beside that of the paper, which trains the "
         f"full networks with 1,024 points. Later work reports up to {LATER} from coordinates alone. "
+        f"{_sameness(models)}"
         "Orientations of points are made here of vectors that the cloud's moments and the surface give "
         "(`moments` and `surface` of the recipe), not by the paper's V-GConv layers on the points, which the "
         "trial on-graph has.",
@@ -44,6 +45,12 @@ def classes(found: Found) -> list[str]:
         _commands("cls", models),
         *_same_epochs(found),
     ]
+
+
+def _sameness(models: Mapping[str, Mapping[str, Record]]) -> str:
+    """A sentence, if networks that were turned in the same way in training had as many epochs."""
+    epochs = {_all_epochs(trainings) for trainings in models.values()}
+    return "In a column all networks have the same number of epochs. " if len(epochs) == 1 else ""
 
 
 def _same_epochs(found: Found) -> list[str]:

@@ -187,6 +187,8 @@ def test_the_longest_training_within_the_budget_is_told_beside_that_of_equal_epo
     assert "--task cls --models dgcnn --train z --epochs 60 --seed 0" in page
     other = page.split("## Other trainings")[1]
     assert "| 95.0 | 95.0 | - |" in other and "90.0" not in other  # beyond the budget
+    same = "In a column all networks have the same number of epochs."
+    assert same not in page and same in readme(_found({30: short}), [], [])
 
 
 def test_the_epochs_with_the_most_trainings_are_told():
