@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import uuid
@@ -52,7 +53,7 @@ def whole_file(path: str | Path, alone: bool = False) -> Iterator[BinaryIO]:
             return
         target = Path(os.path.realpath(path))
         if target.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         aside = target.with_name(f".{target.name}{'' if alone else f'.{uuid.uuid4().hex}'}.part")
         with open(aside, "wb") as file:
             yield file
