@@ -219,7 +219,7 @@ class UnitSphere(BaseTransform):
             return graph.local_var()
         given = graph.ndata["pos"]
         pos = centred(given.double(), sizes)
-        # Unlike the root of a sum of squares it is exact wherever the lengths themselves are in range.
+        # Unlike a sum of squares it neither overflows nor vanishes where the lengths themselves are in range.
         lengths = torch.hypot(torch.hypot(*pos[:, :2].T), pos[:, 2]).unsqueeze(1)
         if len(sizes) == 1:
             radius = lengths.amax(0, keepdim=True)
