@@ -12,9 +12,9 @@ import torch
 from dgl.transforms import Compose
 from torch import nn
 
-from dgl_orient.data.clouds import CloudDataset, Clouds
-from dgl_orient.data.loading import CloudLoader, cloud_loader
-from dgl_orient.data.transforms import Jitter, Rotate, Scale
+from dgl_orient.data.dataset import PointCloudDataset, PointClouds
+from dgl_orient.data.loader import PointCloudLoader, point_cloud_loader
+from dgl_orient.data.transforms import RandomJitter, RandomRotate, RandomScale
 from dgl_orient.models import DGCNN, OrientedDGCNN
 
 from .report import compare
@@ -23,7 +23,7 @@ BATCH, POINTS, BATCHES, CLASSES = 32, 1024, 8, 40
 WORKERS = (0, 1, 2)
 
 
-class RandomClouds(CloudDataset):
+class RandomClouds(PointCloudDataset):
     """As many clouds as an epoch of the measurement needs."""
 
     def process(self) -> None:
@@ -31,15 +31,19 @@ class RandomClouds(CloudDataset):
         number = BATCH * BATCHES
         pos = rng.standard_normal((number * POINTS, 3), dtype=np.float32)
         label = rng.integers(CLASSES, size=number)
-        self.clouds = Clouds(np.full(number, POINTS), {"pos": pos}, {"label": label})
+        self.clouds = PointClouds(np.full(number, POINTS), {"pos": pos}, {"label": label})
 
 
 def run(full: bool, seed: int) -> list[dict]:
     """A row for each network and number of workers: how many times a step outlasts the loading."""
     torch.manual_seed(seed)
-    dataset = RandomClouds("random", seed=seed, transform=Compose([Rotate("so3"), Scale(), Jitter()]))
+    dataset = RandomClouds(
+        "random", seed=seed, transform=Compose([RandomRotate("so3"), RandomScale(), RandomJitter()])
+    )
     loaders = {
-        workers: cloud_loader(dataset, BATCH, shuffle=True, num_workers=workers, persistent_workers=True)
+        workers: point_cloud_loader(
+            dataset, BATCH, shuffle=True, num_workers=workers, persistent_workers=True
+        )
         for workers in WORKERS
     }
     networks = {"OrientedDGCNN.light": OrientedDGCNN.light(CLASSES), "DGCNN.light": DGCNN.light(CLASSES)}
@@ -60,7 +64,7 @@ def run(full: bool, seed: int) -> list[dict]:
     return rows
 
 
-def _epoch(loader: CloudLoader) -> Callable[[], None]:
+def _epoch(loader: PointCloudLoader) -> Callable[[], None]:
     def epoch() -> None:
         for _ in loader:
             pass

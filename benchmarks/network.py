@@ -17,7 +17,7 @@ from torch import nn
 
 import dgl_orient
 from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedRSCNN
-from dgl_orient.models.parts import CloudClassifier, clouds_of
+from dgl_orient.models.blocks import CloudClassifier, clouds_of
 
 from .children import ALLOCATORS, call
 from .gathered import gathered_layers

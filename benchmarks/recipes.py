@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from dgl_orient.data import cloud_loader
+from dgl_orient.data import point_cloud_loader
 from dgl_orient.go.build import Job, build
 from dgl_orient.go.environment import prepare
 from dgl_orient.go.recipe import check, read
@@ -99,7 +99,7 @@ def _seconds(batches: int, each: Iterator[object]) -> float:
 def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
     """Steps of training, without end."""
     settings = job.settings
-    loader = cloud_loader(
+    loader = point_cloud_loader(
         job.splits.train, settings.train_batch_size, shuffle=True, seed=seed, drop_last=True
     )
     options = (torch.device("cpu"), settings.grad_clip, settings.bf16)
@@ -110,7 +110,7 @@ def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
 
 def _scorings(job: Job, run: Run) -> Iterator[dict[str, float]]:
     """Batches of the test set, scored again and again."""
-    loader = cloud_loader(job.splits.tests["test"], job.settings.eval_batch_size)
+    loader = point_cloud_loader(job.splits.tests["test"], job.settings.eval_batch_size)
     while True:
         for batch in loader:
             yield evaluate(job.task, run.model, [batch], torch.device("cpu"), job.settings.bf16)

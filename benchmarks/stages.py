@@ -20,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import dgl_orient
 from dgl_orient import graph, hierarchy, knn
 from dgl_orient.models import OrientedDGCNN
-from dgl_orient.models.parts import clouds_of
+from dgl_orient.models.blocks import clouds_of
 
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
@@ -54,11 +54,11 @@ def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
     """The forward pass of each stage on inputs of its own; neighbour search is part of two of them."""
     pos, sizes = clouds_of(cloud, net)
     with torch.no_grad():
-        oriented = net.orienting(pos, sizes)
+        oriented = net.orientation_encoder(pos, sizes)
         points = net.backbone(pos, sizes, oriented.feat, oriented.orient)
     feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
     return {
-        "orientation": lambda: list(net.orienting(pos, sizes)[:2]),
+        "orientation": lambda: list(net.orientation_encoder(pos, sizes)[:2]),
         "convs": lambda: [net.backbone(pos, sizes, feat, orient)],
         "head": lambda: [net.head(sizes, points)],
     }

@@ -24,7 +24,7 @@ __all__ = [
     "random_rotation",
     "to_global",
     "to_local",
-    "undetermined",
+    "degenerate",
 ]
 
 
@@ -38,7 +38,7 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
         O = [u_1, u_2, u_1 \times u_2]
 
     The result is a proper rotation for *every* finite input. Where the vectors leave an axis
-    undetermined (see :func:`undetermined`) a fixed one takes its place: a missing first vector becomes
+    degenerate (see :func:`degenerate`) a fixed one takes its place: a missing first vector becomes
     the x axis, a missing second one the coordinate axis least aligned with the first. Such a frame is
     repeatable but does not turn with its input; nothing could. No gradient flows into vectors that
     were replaced, and gradients are finite everywhere.
@@ -71,11 +71,11 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
     return GramSchmidt.apply(v1, v2, atol, least_sine(v1.dtype, rtol))
 
 
-def undetermined(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = None) -> Tensor:
+def degenerate(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = None) -> Tensor:
     """Which pairs of vectors do not determine all axes of a frame.
 
     True where a vector is zero, or both are collinear up to the rounding of their type: there
-    :func:`frames_from_vectors` fills in fixed axes. ``undetermined(v1, v2).sum()`` counts them.
+    :func:`frames_from_vectors` fills in fixed axes. ``degenerate(v1, v2).sum()`` counts them.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ def undetermined(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None =
     Examples
     --------
     >>> import torch
-    >>> from dgl_orient.geometry import undetermined
+    >>> from dgl_orient.geometry import degenerate
     >>> v1 = torch.tensor([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> v2 = torch.tensor([[1.0, 1.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> undetermined(v1, v2)
+    >>> degenerate(v1, v2)
     tensor([False,  True,  True])
     """
     v1, v2 = (v.detach() for v in _vector_pair(v1, v2))

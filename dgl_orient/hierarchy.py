@@ -16,7 +16,7 @@ from .geometry import norm
 from .graph import bipartite_knn_graph
 from .knn import nearest
 
-__all__ = ["Level", "centred", "farthest_point_hierarchy", "farthest_points"]
+__all__ = ["Level", "subtract_centroid", "farthest_point_hierarchy", "farthest_points"]
 
 #: Clouds are sampled one by one if all of them, padded to the largest, were more than so many times as large.
 _MOST_PADDING = 4
@@ -142,7 +142,7 @@ def _farthest_of_padded(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
     inside = column < sizes[present].to(pos.device).unsqueeze(1)
     rows = first.unsqueeze(1) + torch.where(inside, column, 0)  # (B, width)
     # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
-    pos = centred(pos, sizes)
+    pos = subtract_centroid(pos, sizes)
     largest = torch.where(inside, pos.abs().amax(1)[rows], 0).amax(1)
     pos = pos[rows] / torch.where(largest > 0, largest, 1).view(-1, 1, 1)  # (B, width, 3)
     radius = torch.where(inside, norm(pos), -1)
@@ -164,7 +164,7 @@ def _farthest_of_padded(pos: Tensor, counts: Tensor, sizes: Tensor) -> Tensor:
 def _farthest_of_one(pos: Tensor, count: int) -> Tensor:
     """:func:`farthest_points` of a single cloud, without padding."""
     # A largest coordinate of 1 keeps the squared distances in range, whatever the cloud's scale.
-    pos = centred(pos, torch.tensor([len(pos)]))
+    pos = subtract_centroid(pos, torch.tensor([len(pos)]))
     largest = pos.abs().amax()
     pos = pos / torch.where(largest > 0, largest, 1)
     order = torch.arange(len(pos), device=pos.device)
@@ -187,14 +187,14 @@ def _distinct(sample: Tensor, members: Tensor) -> Tensor:
     return torch.cat([sample[~repeated], others])[: len(sample)]
 
 
-def centred(pos: Tensor, sizes: Tensor) -> Tensor:
+def subtract_centroid(pos: Tensor, sizes: Tensor) -> Tensor:
     """Coordinates relative to each cloud's centroid, without loss for clouds far from the origin.
 
     Examples
     --------
     >>> import torch
-    >>> from dgl_orient.hierarchy import centred
-    >>> centred(torch.tensor([[1.0, 0, 0], [3.0, 0, 0], [7.0, 7.0, 7.0]]), torch.tensor([2, 1]))
+    >>> from dgl_orient.hierarchy import subtract_centroid
+    >>> subtract_centroid(torch.tensor([[1.0, 0, 0], [3.0, 0, 0], [7.0, 7.0, 7.0]]), torch.tensor([2, 1]))
     tensor([[-1.,  0.,  0.],
             [ 1.,  0.,  0.],
             [ 0.,  0.,  0.]])
@@ -218,7 +218,7 @@ def _mean(pos: Tensor, sizes: Tensor) -> Tensor:
 
 def _centroid_level(pos: Tensor, clouds: Tensor, below: Tensor, num_below: Tensor) -> Level:
     present = (clouds > 0).long()
-    shift = centred(pos, clouds)
+    shift = subtract_centroid(pos, clouds)
     first = (clouds.cumsum(0) - clouds)[clouds > 0].to(pos.device)
     centroid = (pos - shift)[first]
     everyone = max(1, int(num_below.max())) if len(num_below) else 1

@@ -15,7 +15,7 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from .geometry import undetermined
+from .geometry import degenerate
 from .graph import bipartite_knn_graph, knn_graph
 
 __all__ = [
@@ -25,11 +25,11 @@ __all__ = [
     "frame_angles",
     "measure",
     "smoothness",
-    "undetermined_share",
+    "degenerate_fraction",
 ]
 
 #: The sine below which two vectors leave the second axis to rounding in float32.
-UNDETERMINED_SINE = 1e4 * torch.finfo(torch.float32).eps
+DEGENERATE_SINE = 1e4 * torch.finfo(torch.float32).eps
 
 
 class Sight(NamedTuple):
@@ -107,13 +107,13 @@ def agreement(pos: Tensor, orient: Tensor, other_pos: Tensor, other_orient: Tens
     return frame_angles(orient, other_orient[nearest])
 
 
-def undetermined_share(vectors: Tensor, sine: float = UNDETERMINED_SINE) -> float:
-    """The share of frames whose two vectors ``(M, F, 2, 3)`` leave an axis undetermined.
+def degenerate_fraction(vectors: Tensor, sine: float = DEGENERATE_SINE) -> float:
+    """The share of frames whose two vectors ``(M, F, 2, 3)`` leave an axis degenerate.
 
     They do where one is not longer than ``sine``, against a length of about 1 that networks give them, or
     where the sine of the angle between them is not above it.
     """
-    open_axes = undetermined(vectors[..., 0, :], vectors[..., 1, :], atol=sine, rtol=sine)
+    open_axes = degenerate(vectors[..., 0, :], vectors[..., 1, :], atol=sine, rtol=sine)
     return float(open_axes.double().mean())
 
 
@@ -176,7 +176,7 @@ def measure(
     -------
     dict
         ``smoothness``, ``agreement`` and, for each amount of each disturbance, ``drift``: for every level
-        the mean, the quartiles and the 90 % quantile of all angles in degrees. ``undetermined``: the share of
+        the mean, the quartiles and the 90 % quantile of all angles in degrees. ``degenerate``: the share of
         frames. ``accuracy``: of the answers, where there are any.
 
     Examples
@@ -189,7 +189,7 @@ def measure(
     ...     return Sight(net(graph, pos).unsqueeze(1), [net.vectors(graph, pos)])
     >>> found = measure(see, [(torch.rand(120, 3), None)])
     >>> sorted(found), sorted(found["smoothness"][0])
-    (['agreement', 'drift', 'shapes', 'smoothness', 'undetermined'], ['mean', 'median', 'p25', 'p75', 'p90'])
+    (['agreement', 'drift', 'shapes', 'smoothness', 'degenerate'], ['mean', 'median', 'p25', 'p75', 'p90'])
     """
     tallies: dict[object, _Tally] = defaultdict(_Tally)
     open_axes: list[list[float]] = []
@@ -197,7 +197,7 @@ def measure(
     for pos, label in shapes:
         here, other = (pos[half] for half in torch.randperm(len(pos), generator=generator).chunk(2))
         seen = see(here)
-        open_axes.append([undetermined_share(each) for each in seen.vectors])
+        open_axes.append([degenerate_fraction(each) for each in seen.vectors])
         tallies["smoothness"].add(smoothness(here, seen.orient, k), seen.answer, label)
         tallies["agreement"].add(agreement(here, seen.orient, other, see(other).orient))
         for name, (disturb, amounts) in DISTURBANCES.items():
@@ -243,7 +243,7 @@ def _results(tallies: Mapping[object, _Tally], open_axes: Sequence[Sequence[floa
         "smoothness": tallies["smoothness"].levels(),
         "agreement": tallies["agreement"].levels(),
         "drift": drift,
-        "undetermined": [sum(level) / len(level) for level in zip(*open_axes)],
+        "degenerate": [sum(level) / len(level) for level in zip(*open_axes)],
         **tallies["smoothness"].accuracy(),
     }
 

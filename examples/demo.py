@@ -21,7 +21,7 @@ import torch
 from dgl import DGLError
 from tqdm import tqdm
 
-from dgl_orient.data import PROTOCOLS, Rotate, Shapes, write_cloud
+from dgl_orient.data import PROTOCOLS, RandomRotate, Shapes, write_cloud
 from dgl_orient.go.apply import apply
 from dgl_orient.go.build import build, data_set
 from dgl_orient.go.environment import prepare
@@ -103,7 +103,7 @@ def show_accuracies(folder: Path) -> None:
 
 def classify_files(folder: Path) -> None:
     """Write shapes in random poses to files, and let the network that was trained by z tell what they are."""
-    shapes = Shapes("test", num_points=512, num_shapes=40, transform=Rotate("so3"), seed=1)
+    shapes = Shapes("test", num_points=512, num_shapes=40, transform=RandomRotate("so3"), seed=1)
     (folder / "files").mkdir()
     for number in range(NUM_FILES):
         graph, label = shapes[7 * number % len(shapes)]

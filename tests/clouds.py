@@ -48,7 +48,7 @@ ORDINARY = {
 #: Batches of clouds of different sizes, for a cloud of 60 points.
 SIZES = [31, 9, 20]
 
-#: Clouds that leave axes undetermined or tie.
+#: Clouds that leave axes degenerate or tie.
 UGLY = {
     "one point": lambda dtype: ball(1, dtype=dtype),
     "two points": lambda dtype: ball(2, dtype=dtype),

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dgl_orient.geometry import (
+    degenerate,
     frames_from_vectors,
     norm,
     random_rotation,
     to_global,
     to_local,
-    undetermined,
 )
 from tests.clouds import ball, generator, rotation_error
 
@@ -145,7 +145,7 @@ def test_frames_equal_the_composite_in_all_derivatives():
 
 def test_gradients_of_ugly_vectors_equal_those_of_the_composite():
     v1, v2 = ugly_pairs(torch.float64)
-    clear = ~undetermined(v1, v2, rtol=1e-3) | undetermined(v1, v2)
+    clear = ~degenerate(v1, v2, rtol=1e-3) | degenerate(v1, v2)
     v1, v2 = v1[clear].requires_grad_(), v2[clear].requires_grad_()
     frames, expected = frames_from_vectors(v1, v2), composite_frames(v1, v2)
     torch.testing.assert_close(frames, expected, rtol=0, atol=1e-12)
@@ -170,9 +170,9 @@ def test_undetermined_axes_are_counted_and_filled_in_repeatably():
     zero, x, y = torch.zeros(3), torch.tensor([1.0, 0, 0]), torch.tensor([0, 1.0, 0])
     v1 = torch.stack([zero, zero, x, x, y, x, 1e-9 * x])
     v2 = torch.stack([zero, y, zero, -5 * x, y + 1e-7 * x, y, y])
-    assert undetermined(v1, v2).tolist() == [True, True, True, True, True, False, False]
-    assert undetermined(v1, v2, atol=1e-6).tolist() == [True] * 5 + [False, True]
-    assert undetermined(x, y + x, rtol=0.8) and not undetermined(x, y + x, rtol=0.7)
+    assert degenerate(v1, v2).tolist() == [True, True, True, True, True, False, False]
+    assert degenerate(v1, v2, atol=1e-6).tolist() == [True] * 5 + [False, True]
+    assert degenerate(x, y + x, rtol=0.8) and not degenerate(x, y + x, rtol=0.7)
     frames = frames_from_vectors(v1, v2)
     assert torch.equal(frames, frames_from_vectors(v1, v2))
     assert torch.equal(frames[0], torch.eye(3))
@@ -194,7 +194,7 @@ def test_undetermined_axes_are_counted_and_filled_in_repeatably():
     ],
 )
 def test_bad_vectors_are_refused_with_a_sentence(v1, v2, sentence):
-    for function in (frames_from_vectors, undetermined):
+    for function in (frames_from_vectors, degenerate):
         with pytest.raises(DGLError, match=sentence):
             function(v1, v2)
 

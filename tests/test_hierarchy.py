@@ -4,7 +4,7 @@ from dgl import DGLError
 from torch.profiler import ProfilerActivity, profile
 
 from dgl_orient.geometry import random_rotation
-from dgl_orient.hierarchy import centred, farthest_point_hierarchy, farthest_points
+from dgl_orient.hierarchy import farthest_point_hierarchy, farthest_points, subtract_centroid
 from tests.clouds import UGLY, ball, generator
 
 
@@ -112,10 +112,10 @@ def test_ugly_clouds_have_hierarchies(name):
 def test_centring_far_from_the_origin_loses_nothing():
     pos = (ball(40) * 1024).round() / 1024  # with an offset of a power of two, exactly representable
     sizes = torch.tensor([30, 10])
-    near, far = centred(pos, sizes), centred(pos + 2.0**20, sizes)
+    near, far = subtract_centroid(pos, sizes), subtract_centroid(pos + 2.0**20, sizes)
     torch.testing.assert_close(far, near, rtol=0, atol=1e-14)
     torch.testing.assert_close(near[30:], pos[30:] - pos[30:].mean(0))
-    assert torch.autograd.gradcheck(lambda pos: centred(pos, sizes), ball(40).requires_grad_())
+    assert torch.autograd.gradcheck(lambda pos: subtract_centroid(pos, sizes), ball(40).requires_grad_())
 
 
 @pytest.mark.parametrize(

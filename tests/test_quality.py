@@ -12,10 +12,10 @@ from dgl_orient.quality import (
     DISTURBANCES,
     Sight,
     agreement,
+    degenerate_fraction,
     frame_angles,
     measure,
     smoothness,
-    undetermined_share,
 )
 
 
@@ -58,8 +58,8 @@ def test_agreement_asks_the_nearest_of_the_other_sample():
 def test_undetermined_are_zero_and_collinear_pairs():
     pairs = torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[1, 0, 0], [-2, 0, 0]], [[0, 0, 0], [0, 1, 0]]])
     nearly = torch.tensor([[[1.0, 0, 0], [1, 1e-4, 0]]])
-    assert undetermined_share(torch.cat([pairs, nearly]).unsqueeze(1)) == 0.75
-    assert undetermined_share(nearly.unsqueeze(1), sine=1e-5) == 0
+    assert degenerate_fraction(torch.cat([pairs, nearly]).unsqueeze(1)) == 0.75
+    assert degenerate_fraction(nearly.unsqueeze(1), sine=1e-5) == 0
 
 
 def of_place(pos: torch.Tensor) -> Sight:
@@ -87,7 +87,7 @@ def test_what_depends_on_the_place_alone_drifts_by_jitter_alone(found):
 
 
 def test_results_are_complete_and_answers_are_counted(found):
-    assert found["shapes"] == 2 and found["undetermined"] == [0, 0]
+    assert found["shapes"] == 2 and found["degenerate"] == [0, 0]
     assert found["accuracy"] == 0.5  # of the labels 1 and 2 the answer 1 is right once
     assert [len(found["drift"][name]) for name in DISTURBANCES] == [5, 4, 4]
     assert all(each["accuracy"] == 0.5 for each in found["drift"]["jitter"])

@@ -12,7 +12,7 @@ from dgl.transforms import BaseTransform, Compose
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from dgl_orient.data import UnitSphere, cloud_loader
+from dgl_orient.data import NormalizeScale, point_cloud_loader
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.go.build import Trained, data_options, load_trained
 from dgl_orient.train.metrics import Accuracy
@@ -164,7 +164,7 @@ def clouds(
     num_points: int | None = None,
     shapes: int | None = None,
 ) -> Dataset:
-    """Clouds of a split, centred and scaled before anything else is done to them.
+    """Clouds of a split, subtract_centroid and scaled before anything else is done to them.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def clouds(
     options = data_options(located(trained.recipe, raw_dir), split)
     if num_points is not None:
         options["num_points"] = num_points
-    dataset = ModelNet40(**options, transform=Compose([UnitSphere(), *steps]))
+    dataset = ModelNet40(**options, transform=Compose([NormalizeScale(), *steps]))
     return dataset if shapes is None else few(dataset, shapes)
 
 
@@ -201,7 +201,7 @@ def answers(trained: Trained, dataset: Dataset, draw: int = 0) -> tuple[Tensor, 
     draw : int
         Which of the transforms' draws to take; 0 is the one by which the protocols score.
     """
-    batches = cloud_loader(dataset, _BATCH)
+    batches = point_cloud_loader(dataset, _BATCH)
     batches.set_epoch(draw)
     pairs = [(trained.model(graph), label) for graph, label in batches]
     logits, labels = (torch.cat(parts) for parts in zip(*pairs))

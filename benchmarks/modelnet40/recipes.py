@@ -51,10 +51,9 @@ _OF_TASK = {
 _ORIENTED = {
     "num_orientations": 2,
     "orientation_k": _K,
-    "initial": "vectors",
+    "initial_feats": "all_scales+vectors",
     "orientation": {
-        "moments": True,
-        "surface": True,
+        "input_features": "covariance+normal",
         "num_layers": 0,
         "hidden_feats": 16,
         "hidden_vectors": 16,
@@ -73,11 +72,11 @@ _SEG = {"preset": "light", "widths": [64, 64, 64], "k": _K, "dropout": 0.1}
 #: The networks of each task: nothing but their architecture.
 NETWORKS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "cls": {
-        "oriented-dgcnn": _DGCNN | _ORIENTED | {"sizes": []},
-        "oriented-rscnn": _RSCNN | _ORIENTED | {"sizes": []},
+        "oriented-dgcnn": _DGCNN | _ORIENTED | {"level_sizes": []},
+        "oriented-rscnn": _RSCNN | _ORIENTED | {"level_sizes": []},
         "dgcnn": _DGCNN,
     },
-    "normals": {"oriented-dgcnn": _SEG | _ORIENTED | {"sizes": []}, "dgcnn": _SEG},
+    "normals": {"oriented-dgcnn": _SEG | _ORIENTED | {"level_sizes": []}, "dgcnn": _SEG},
 }
 
 #: Long trainings of the oriented DGCNN: what is other than in the protocols', by the recipe's sections.

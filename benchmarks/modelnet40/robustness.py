@@ -17,7 +17,7 @@ __all__ = ["CLEAN", "robustness"]
 
 CLEAN = "clean"
 _NOTE = (
-    "Accuracies in percent on the test set. Clouds are centred, scaled to radius 1, turned as the "
+    "Accuracies in percent on the test set. Clouds are centered, scaled to radius 1, turned as the "
     "protocol says, and then disturbed; they are not normalised anew. jitter: standard deviation of the "
     "noise on every coordinate. dropout: share of points that is left out. outliers: points that are "
     "added in the unit ball, as a share of the cloud's. density: of 1,024 points each is kept with "

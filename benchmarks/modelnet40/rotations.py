@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from dgl_orient.data.transforms import Rotate
+from dgl_orient.data.transforms import RandomRotate
 from dgl_orient.go.build import Trained
 
 from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
@@ -37,7 +37,7 @@ def rotations(asked: Asked) -> None:
 
 def _figures(trained: Trained, raw_dir: Path, shapes: int | None) -> dict[str, object]:
     still, labels = answers(trained, clouds(trained, raw_dir, "test", [], shapes=shapes))
-    dataset = clouds(trained, raw_dir, "test", [Rotate("so3")], shapes=shapes)
+    dataset = clouds(trained, raw_dir, "test", [RandomRotate("so3")], shapes=shapes)
     turned = torch.stack([answers(trained, dataset, draw)[0] for draw in range(1, ROTATIONS + 1)])
     changed = turned.argmax(2) != still.argmax(1)  # (ROTATIONS, B)
     largest = (turned - still).abs().amax(2)

@@ -44,8 +44,8 @@ def _rate(why: str, lr: float) -> Trial:
     return _general(why, optimizer={"name": "adamw", "lr": lr, "weight_decay": 0.01})
 
 
-_SURFACE = {"moments": True, "surface": True, "num_layers": 0, "hidden_feats": 16, "hidden_vectors": 16}
-_ON_GRAPH = {"moments": False, "num_layers": 2, "hidden_feats": 16, "hidden_vectors": 16}
+_SURFACE = {"input_features": "covariance+normal", "num_layers": 0, "hidden_feats": 16, "hidden_vectors": 16}
+_ON_GRAPH = {"input_features": "none", "num_layers": 2, "hidden_feats": 16, "hidden_vectors": 16}
 
 TRIALS: dict[str, Trial] = {
     "base": Trial("The shipped recipe.", {}, on=None),
@@ -54,7 +54,9 @@ TRIALS: dict[str, Trial] = {
     "k-8": _model("Fewer neighbours cost less.", k=8, orientation_k=8),
     "k-24": _model("More neighbours see more of the surface.", k=24, orientation_k=24),
     "orientations-4": _model("As many orientations as the paper has.", num_orientations=4),
-    "every": _model("Without places along the cloud's vectors, features as they are.", initial="every"),
+    "every": _model(
+        "Without places along the cloud's vectors, features as they are.", initial_feats="all_scales"
+    ),
     "every-orientations-4": Trial(
         "The same with as many orientations as the paper has.", {"model": {"num_orientations": 4}}, on="every"
     ),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dgl_orient.data.transforms import Resample, Rotate, UnitSphere
+from dgl_orient.data.transforms import FixedPoints, NormalizeScale, RandomRotate
 from dgl_orient.go.build import Trained
 
 from .networks import LONG_NETWORK, Asked, Measurement, accuracy, answers, clouds, measure_each
@@ -47,10 +47,10 @@ def voting(asked: Asked, points: int | None) -> None:
 def _votes(
     trained: Trained, raw_dir: Path, split: str, points: int | None, pool: int, shapes: int | None
 ) -> dict[str, dict]:
-    turn = Rotate("so3")
+    turn = RandomRotate("so3")
     figures = {"first": accuracy(*answers(trained, clouds(trained, raw_dir, split, [turn], shapes=shapes)))}
     points = points or trained.num_points
-    steps = [Resample(points, "even"), UnitSphere(), turn]
+    steps = [FixedPoints(points, "even"), NormalizeScale(), turn]
     dataset = clouds(trained, raw_dir, split, steps, pool, shapes)
     total: Tensor | float = 0.0
     for number in range(1, VOTES[-1] + 1):

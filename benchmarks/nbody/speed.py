@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Subset
 
-from dgl_orient.data import cloud_loader
+from dgl_orient.data import point_cloud_loader
 from dgl_orient.go.build import build
 from dgl_orient.train.epochs import evaluate, train_epoch
 from dgl_orient.train.optim import make_optimizer
@@ -80,8 +80,8 @@ def _parts(
     train_set, val_set = (
         Subset(each, range(min(number, len(each)))) for each in (job.splits.train, job.splits.val)
     )
-    train_batches = cloud_loader(train_set, job.settings.train_batch_size, shuffle=True)
-    val_batches = cloud_loader(val_set, job.settings.eval_batch_size)
+    train_batches = point_cloud_loader(train_set, job.settings.train_batch_size, shuffle=True)
+    val_batches = point_cloud_loader(val_set, job.settings.eval_batch_size)
 
     def train() -> float:
         train_epoch(job.task, network, optimizer, train_batches, cpu)

@@ -2,42 +2,50 @@
 
 from dgl.transforms import Compose
 
-from .charged import ChargedParticles
-from .charged_files import ChargedParticleFiles
-from .clouds import CloudDataset, Clouds
+from .charged_particle_files import ChargedParticleFiles
+from .charged_particles import ChargedParticles
+from .dataset import PointCloudDataset, PointClouds
 from .files import read_cloud, write_cloud
 from .folder import FolderDataset
-from .loading import CloudLoader, cloud_loader
+from .loader import PointCloudLoader, point_cloud_loader
 from .modelnet import ModelNet10, ModelNet40
 from .protocols import PROTOCOLS, Protocol, protocol
 from .shapenetpart import ShapeNetPart
 from .shapes import Shapes
 from .simulation import Physics, energy, simulate
-from .transforms import DropPoints, Jitter, Resample, Rotate, Scale, Shift, UnitSphere
+from .transforms import (
+    FixedPoints,
+    NormalizeScale,
+    RandomJitter,
+    RandomPointDropout,
+    RandomRotate,
+    RandomScale,
+    RandomTranslate,
+)
 
 __all__ = [
     "PROTOCOLS",
     "ChargedParticleFiles",
     "ChargedParticles",
-    "CloudDataset",
-    "CloudLoader",
-    "Clouds",
+    "PointCloudDataset",
+    "PointCloudLoader",
+    "PointClouds",
     "Compose",
-    "DropPoints",
+    "RandomPointDropout",
     "FolderDataset",
-    "Jitter",
+    "RandomJitter",
     "ModelNet10",
     "ModelNet40",
     "Physics",
     "Protocol",
-    "Resample",
-    "Rotate",
-    "Scale",
+    "FixedPoints",
+    "RandomRotate",
+    "RandomScale",
     "ShapeNetPart",
     "Shapes",
-    "Shift",
-    "UnitSphere",
-    "cloud_loader",
+    "RandomTranslate",
+    "NormalizeScale",
+    "point_cloud_loader",
     "energy",
     "protocol",
     "read_cloud",

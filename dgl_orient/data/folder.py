@@ -12,7 +12,7 @@ from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
 from .._checks import as_integer
-from .clouds import CloudDataset, Clouds
+from .dataset import PointCloudDataset, PointClouds
 from .files import check_columns, read_cloud
 from .listings import SPLITS, list_shapes
 from .splits import check_split, stratified_split
@@ -21,7 +21,7 @@ from .tables import check_num_points
 __all__ = ["FolderDataset"]
 
 
-class FolderDataset(CloudDataset):
+class FolderDataset(PointCloudDataset):
     """Clouds and meshes of one's own, in all formats of :func:`dgl_orient.data.files.read_cloud`.
 
     ``raw_dir`` is one of
@@ -37,7 +37,7 @@ class FolderDataset(CloudDataset):
     Folders of a class may hold further folders. Hidden files and those of other kinds are left out.
 
     Classes are numbered in the order of their names. Every cloud is resampled to the same number of points,
-    which is neither centred nor scaled: see :class:`dgl_orient.data.transforms.UnitSphere`.
+    which is neither centered nor scaled: see :class:`dgl_orient.data.transforms.NormalizeScale`.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class FolderDataset(CloudDataset):
             if self.normals and "normal" not in cloud:
                 raise DGLError(f"There are no normals in {path}: use normals=False, or add them to the file.")
             clouds.append({name: cloud[name] for name in ("pos", "normal")[: 1 + self.normals]})
-        self.clouds = Clouds.joined(clouds, label=self._labels)
+        self.clouds = PointClouds.joined(clouds, label=self._labels)
 
     @property
     def cache_path(self) -> Path | None:

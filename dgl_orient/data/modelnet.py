@@ -9,14 +9,14 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
-from .clouds import CloudDataset, Clouds
+from .dataset import PointCloudDataset, PointClouds
 from .splits import check_classes, check_labels, check_split, stratified_split
 from .tables import check_files, check_num_points, find_layout, read_hdf5, read_lines, read_table
 
 __all__ = ["ModelNet10", "ModelNet40"]
 
 
-class ModelNet40(CloudDataset):
+class ModelNet40(PointCloudDataset):
     """ModelNet40, from `3D ShapeNets: A Deep Representation for Volumetric Shapes
     <https://arxiv.org/abs/1406.5670>`__: 9,843 + 2,468 shapes of 40 classes, upright along y.
 
@@ -28,7 +28,7 @@ class ModelNet40(CloudDataset):
     Class numbers are those of the download's list of names, which is the same in both.
 
     The points of a file are in farthest-point order, so its first ``num_points``, which are taken, cover
-    the whole shape. Positions and normals are float32 as in the files, neither centred nor scaled. The
+    the whole shape. Positions and normals are float32 as in the files, neither centered nor scaled. The
     normals of a shape do not all point to the same side.
 
     What is read is kept in one file for the official training shapes and one for the test shapes, so that
@@ -179,14 +179,14 @@ class _Resampled:
         check_files(self.files, self.listing)
         check_classes(np.array(self.labels, np.int64), self.class_names, self.listing)
 
-    def read(self, num_points: int | None, normals: bool) -> Clouds:
+    def read(self, num_points: int | None, normals: bool) -> PointClouds:
         clouds = []
         for path in tqdm(self.files, f"Reading {self.listing.stem}", unit=" shapes", delay=2):
             table = read_table(path, columns=(3, 6), rows=num_points)
             if normals and table.shape[1] == 3:
                 raise _no_normals(path)
             clouds.append({"pos": table[:, :3]} | ({"normal": table[:, 3:]} if normals else {}))
-        return Clouds.joined(clouds, label=np.array(self.labels, np.int64))
+        return PointClouds.joined(clouds, label=np.array(self.labels, np.int64))
 
 
 class _Hdf5:
@@ -206,7 +206,7 @@ class _Hdf5:
         self.sources = [self.listing, names, *self.files]
         check_files(self.files, self.listing)
 
-    def read(self, num_points: int | None, normals: bool) -> Clouds:
+    def read(self, num_points: int | None, normals: bool) -> PointClouds:
         positions = {name: position for position, name in enumerate(self.class_names)}
         numbers = np.array([positions.get(name, -1) for name in self.all_names])
         clouds, labels = [], []
@@ -217,7 +217,7 @@ class _Hdf5:
             clouds += [{name: array[i] for name, array in node.items()} for i in np.flatnonzero(label >= 0)]
         labels = np.concatenate(labels).astype(np.int64)
         check_classes(labels, self.class_names, self.listing)
-        return Clouds.joined(clouds, label=labels)
+        return PointClouds.joined(clouds, label=labels)
 
     def _arrays(
         self, path: Path, num_points: int | None, normals: bool

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dgl import DGLError
 
-from .transforms import Rotate
+from .transforms import RandomRotate
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol"]
 
@@ -18,8 +18,8 @@ class Protocol(NamedTuple):
     """How clouds are turned."""
 
     name: str  #: one of :data:`PROTOCOLS`
-    train: Rotate  #: for the training set
-    test: Rotate  #: for the validation and test sets
+    train: RandomRotate  #: for the training set
+    test: RandomRotate  #: for the validation and test sets
 
 
 def protocol(name: str, gravity: str | None = "z") -> Protocol:
@@ -42,7 +42,7 @@ def protocol(name: str, gravity: str | None = "z") -> Protocol:
     --------
     >>> from dgl_orient.data.protocols import protocol
     >>> protocol("z/SO(3)", gravity="y")
-    Protocol(name='z/so3', train=Rotate('y'), test=Rotate('so3'))
+    Protocol(name='z/so3', train=RandomRotate('y'), test=RandomRotate('so3'))
     """
     plain = str(name).lower().replace(" ", "").replace("so(3)", "so3")
     if plain not in PROTOCOLS:
@@ -54,5 +54,5 @@ def protocol(name: str, gravity: str | None = "z") -> Protocol:
             f"The protocol {name!r} turns clouds about the axis along which they stand upright, but gravity "
             f"is None; say the axis in gravity, or use 'so3/so3'."
         )
-    train, test = (Rotate(gravity if part == "z" else part) for part in plain.split("/"))
+    train, test = (RandomRotate(gravity if part == "z" else part) for part in plain.split("/"))
     return Protocol(plain, train, test)

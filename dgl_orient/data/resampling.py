@@ -15,13 +15,13 @@ from ..graph import point_cloud
 from ..hierarchy import farthest_points
 from .tables import MOST_POINTS
 
-__all__ = ["MOST", "DropPoints", "Resample", "check_amount", "clouds_of"]
+__all__ = ["MOST", "RandomPointDropout", "FixedPoints", "check_amount", "clouds_of"]
 
 #: The largest amount of a change, with which float32 can still be computed.
 MOST = 1e30
 
 
-class DropPoints(BaseTransform):
+class RandomPointDropout(BaseTransform):
     """Leave out a random part of every cloud's points, how many is drawn too; at least one stays.
 
     Parameters
@@ -32,8 +32,8 @@ class DropPoints(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import DropPoints
-    >>> 50 <= DropPoints(0.5)(dgl_orient.point_cloud(torch.rand(100, 3))).num_nodes() <= 100
+    >>> from dgl_orient.data.transforms import RandomPointDropout
+    >>> 50 <= RandomPointDropout(0.5)(dgl_orient.point_cloud(torch.rand(100, 3))).num_nodes() <= 100
     True
     """
 
@@ -49,10 +49,10 @@ class DropPoints(BaseTransform):
         return _with_rows(graph, [torch.randperm(n)[:m].sort()[0] for n, m in _pairs(sizes, counts)])
 
     def __repr__(self) -> str:
-        return f"DropPoints({self.most:.4g})"
+        return f"RandomPointDropout({self.most:.4g})"
 
 
-class Resample(BaseTransform):
+class FixedPoints(BaseTransform):
     """Give every cloud the same number of points.
 
     Parameters
@@ -70,9 +70,9 @@ class Resample(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import Resample
+    >>> from dgl_orient.data.transforms import FixedPoints
     >>> cloud = dgl_orient.point_cloud(torch.tensor([[0.0, 0, 0], [1, 0, 0], [5, 0, 0]]))
-    >>> Resample(2, "farthest")(cloud).ndata["pos"][:, 0]
+    >>> FixedPoints(2, "farthest")(cloud).ndata["pos"][:, 0]
     tensor([5., 0.])
     """
 
@@ -115,7 +115,7 @@ class Resample(BaseTransform):
         return [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
 
     def __repr__(self) -> str:
-        return f"Resample({self.num_points}, {self.method!r}{', replace=True' if self.replace else ''})"
+        return f"FixedPoints({self.num_points}, {self.method!r}{', replace=True' if self.replace else ''})"
 
 
 def clouds_of(graph: DGLGraph) -> Tensor:

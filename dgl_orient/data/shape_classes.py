@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .draws import Draws, circle
+from .random_stream import RandomStream, circle
 from .shape_parts import box, disc, fin, handle, hull, legs, outline, plate, rod, shade, vessel
 from .solids import Ellipsoid, Prism, Revolved, Solid, sample_union
 
@@ -27,11 +27,11 @@ class ShapeClass(NamedTuple):
     """A kind of object."""
 
     parts: tuple[str, ...]  #: the names of its parts; every object of the class has all of them
-    build: Callable[[Draws], Object]  #: from random numbers to an object
+    build: Callable[[RandomStream], Object]  #: from random numbers to an object
 
 
 def sample_object(
-    shape_class: ShapeClass, num_points: int, form: Draws, points: Draws
+    shape_class: ShapeClass, num_points: int, form: RandomStream, points: RandomStream
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A random object of a class, as points on its surface.
 
@@ -41,7 +41,7 @@ def sample_object(
         The class.
     num_points : int
         How many points.
-    form, points : Draws
+    form, points : RandomStream
         What decides the object, and what decides the points on it.
 
     Returns
@@ -59,11 +59,11 @@ def sample_object(
     return pos, normal, np.array([shape_class.parts.index(name) for name in names])[which]
 
 
-def _chair(draws: Draws) -> Object:
+def _chair(draws: RandomStream) -> Object:
     return _seat_with_back(draws, *_seat_size(draws))
 
 
-def _armchair(draws: Draws) -> Object:
+def _armchair(draws: RandomStream) -> Object:
     depth, width, height = _seat_size(draws)
     chair = _seat_with_back(draws, depth, width, height)
     rise, thickness = draws.between(0.35, 0.7), draws.between(0.14, 0.24)
@@ -78,12 +78,12 @@ def _armchair(draws: Draws) -> Object:
     return chair
 
 
-def _seat_size(draws: Draws) -> tuple[float, float, float]:
+def _seat_size(draws: RandomStream) -> tuple[float, float, float]:
     """Depth and width of a seat, and the height of its upper side."""
     return draws.between(0.6, 1.3), draws.between(0.6, 1.8), draws.between(0.4, 1.4)
 
 
-def _seat_with_back(draws: Draws, depth: float, width: float, height: float) -> Object:
+def _seat_with_back(draws: RandomStream, depth: float, width: float, height: float) -> Object:
     thickness, reach = draws.between(0.1, 0.3), draws.one_of(1.0, 0.8)
     below = height - thickness
     carried = legs(draws, depth * reach, width * reach, below, 0.53 * thickness)
@@ -102,7 +102,7 @@ def _seat_with_back(draws: Draws, depth: float, width: float, height: float) -> 
     ]
 
 
-def _table(draws: Draws) -> Object:
+def _table(draws: RandomStream) -> Object:
     depth, width = draws.between(0.6, 1.3), draws.between(0.6, 1.8)
     height, thickness = draws.between(0.4, 1.6), draws.between(0.08, 0.4)
     top, reach = plate(draws, depth, width, thickness)
@@ -113,7 +113,7 @@ def _table(draws: Draws) -> Object:
     return [("top", top.moved(z=height)), ("drawer", drawer), *(("leg", leg) for leg in carried)]
 
 
-def _lamp(draws: Draws) -> Object:
+def _lamp(draws: RandomStream) -> Object:
     width, pole, height = draws.between(0.4, 1.2), draws.between(0.04, 0.12), draws.between(0.4, 1.6)
     foot = draws.between(0.06, 0.3)
     base = plate(draws, width, width * draws.between(0.7, 1.2), foot)[0]
@@ -130,11 +130,11 @@ def _lamp(draws: Draws) -> Object:
     ]
 
 
-def _mug(draws: Draws) -> Object:
+def _mug(draws: RandomStream) -> Object:
     return _with_handle(draws, *_wall_line(draws))
 
 
-def _pitcher(draws: Draws) -> Object:
+def _pitcher(draws: RandomStream) -> Object:
     base, belly, rim = _wall_line(draws)
     radius, low = _way(belly, rim, draws.between(0.0, 0.3))
     start = (radius - 0.04, 0.0, low)
@@ -143,14 +143,14 @@ def _pitcher(draws: Draws) -> Object:
     return [*_with_handle(draws, base, belly, rim), ("spout", spout)]
 
 
-def _wall_line(draws: Draws) -> list[tuple[float, float]]:
+def _wall_line(draws: RandomStream) -> list[tuple[float, float]]:
     """Radius and height of a vessel's base, belly and rim."""
     base, height = draws.between(0.3, 0.6), draws.between(0.5, 1.8)
     belly, rim = base * draws.between(0.8, 1.5), base * draws.between(0.7, 1.5)
     return [(base, 0.0), (belly, 0.45 * height), (rim, height)]
 
 
-def _with_handle(draws: Draws, *wall_line: tuple[float, float]) -> Object:
+def _with_handle(draws: RandomStream, *wall_line: tuple[float, float]) -> Object:
     wall = draws.between(0.06, 0.12)
     base, belly, rim = ((radius - wall / 2, height) for radius, height in wall_line)
     low, high = _way(base, belly, draws.between(0.2, 0.7)), _way(belly, rim, draws.between(0.2, 0.8))
@@ -162,7 +162,7 @@ def _way(start: tuple[float, float], end: tuple[float, float], share: float) -> 
     return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])
 
 
-def _bottle(draws: Draws) -> Object:
+def _bottle(draws: RandomStream) -> Object:
     radius, height, shoulder = draws.between(0.2, 0.7), draws.between(0.3, 1.6), draws.between(0.05, 0.5)
     narrow, neck = radius * draws.between(0.3, 0.6), draws.between(0.1, 0.3)
     top = height + shoulder
@@ -182,7 +182,7 @@ def _bottle(draws: Draws) -> Object:
     ]
 
 
-def _guitar(draws: Draws) -> Object:
+def _guitar(draws: RandomStream) -> Object:
     length, width, thickness = draws.between(0.6, 1.4), draws.between(0.5, 1.1), draws.between(0.15, 0.6)
     waist, upper, cutaway = draws.between(0.1, 0.45), draws.between(0.0, 0.4), draws.between(0.0, 0.4)
     # From the plane z = 0 upright: what was x is z, what was z is -x.
@@ -211,7 +211,7 @@ def _lobes(x: float, y: float, waist: float, upper: float, cutaway: float) -> li
     return corners
 
 
-def _plane(draws: Draws) -> Object:
+def _plane(draws: RandomStream) -> Object:
     length, radius = draws.between(0.9, 2.2), draws.between(0.12, 0.35)
     nose, stern = length * draws.between(0.15, 0.35), length * draws.between(0.1, 0.3)
     body = hull(length, radius, nose, stern, draws.between(0.3, 0.6)).turned("y", 0.25)
@@ -229,7 +229,7 @@ def _plane(draws: Draws) -> Object:
     return plane
 
 
-def _rocket(draws: Draws) -> Object:
+def _rocket(draws: RandomStream) -> Object:
     length, radius, foot = draws.between(0.8, 2.0), draws.between(0.12, 0.35), draws.between(0.1, 0.25)
     body = hull(length, radius, length * draws.between(0.15, 0.4), 0.1, draws.between(0.7, 1.0))
     nozzle = rod((0.0, 0.0, 0.0), (0.0, 0.0, foot + 0.05), radius * 0.7, 0.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .draws import Draws, circle
+from .random_stream import RandomStream, circle
 from .solids import Arc, Prism, Revolved, Solid
 
 __all__ = ["box", "disc", "fin", "handle", "hull", "legs", "outline", "plate", "rod", "shade", "vessel"]
@@ -38,13 +38,13 @@ def outline(corners: int, x: float, y: float) -> Outline:
     return [(float(a / size) * x / 2, float(b / size) * y / 2) for a, b in points]
 
 
-def plate(draws: Draws, x: float, y: float, thickness: float) -> tuple[Solid, float]:
+def plate(draws: RandomStream, x: float, y: float, thickness: float) -> tuple[Solid, float]:
     """A rectangular, eight-cornered or round plate, and how far towards x and y something fits under it."""
     corners, reach = draws.one_of((4, 1.0), (8, 0.72), (20, 0.68))
     return Prism(outline(corners, x, y), thickness, draws.between(0.9, 1.0)), reach
 
 
-def legs(draws: Draws, x: float, y: float, height: float, sink: float) -> list[Solid]:
+def legs(draws: RandomStream, x: float, y: float, height: float, sink: float) -> list[Solid]:
     """What carries a plate: legs, a pedestal or panels; it reaches ``sink`` into the plate."""
     thickness, total = draws.between(0.06, 0.14), height + sink
     kind = draws.one_of("four", "four", "three", "pedestal", "panels")

@@ -14,8 +14,8 @@ from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
 from .._checks import as_integer
-from .clouds import CloudDataset, Clouds
-from .draws import Draws
+from .dataset import PointCloudDataset, PointClouds
+from .random_stream import RandomStream
 from .splits import check_classes, check_labels, check_split
 from .tables import check_files, check_num_points, find_layout, read_hdf5, read_lines, read_table, read_text
 
@@ -45,7 +45,7 @@ _NAMES, _SYNSETS, _NUM_PARTS = zip(*_CATEGORIES)
 _STARTS = tuple(accumulate(_NUM_PARTS, initial=0))
 
 
-class ShapeNetPart(CloudDataset):
+class ShapeNetPart(PointCloudDataset):
     """ShapeNet-Part, from `A Scalable Active Framework for Region Annotation in 3D Shape Collections
     <https://dl.acm.org/doi/10.1145/2980179.2980238>`__: 16,881 shapes of 16 categories, upright along y.
 
@@ -160,15 +160,15 @@ class ShapeNetPart(CloudDataset):
         clouds, labels, val = [], [], []
         shapes = self._layout.read(self.normals)
         for cloud in tqdm(shapes, "Reading ShapeNet-Part", self._layout.total, unit=" shapes", delay=2):
-            draws = Draws("sample", self.sample_seed, len(clouds))
+            draws = RandomStream("sample", self.sample_seed, len(clouds))
             rows = _drawn(len(cloud.node["pos"]), self.num_points, draws)
             clouds.append({name: array[rows] for name, array in cloud.node.items()})
             labels.append(cloud.label)
             val.append(cloud.is_val)
-        self.clouds = Clouds.joined(clouds, label=np.array(labels, np.int64), val=np.array(val))
+        self.clouds = PointClouds.joined(clouds, label=np.array(labels, np.int64), val=np.array(val))
 
 
-def _drawn(size: int, num_points: int | None, draws: Draws) -> np.ndarray:
+def _drawn(size: int, num_points: int | None, draws: RandomStream) -> np.ndarray:
     """Which rows of a cloud to take: each as often as any other, or once more."""
     if num_points is None or num_points == size:
         return np.arange(size)

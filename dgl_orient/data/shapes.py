@@ -11,21 +11,21 @@ from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
 from .._checks import check_integer
-from . import draws, shape_classes, shape_parts, solids
-from .clouds import CloudDataset, Clouds
-from .draws import Draws
+from . import random_stream, shape_classes, shape_parts, solids
+from .dataset import PointCloudDataset, PointClouds
+from .random_stream import RandomStream
 from .shape_classes import SHAPE_CLASSES, sample_object
 from .splits import check_split
 from .tables import MOST_POINTS
 
 __all__ = ["Shapes"]
 
-_MAKERS = (draws, shape_classes, shape_parts, solids)
+_MAKERS = (random_stream, shape_classes, shape_parts, solids)
 _MOST_SHAPES = 10_000_000
 _NUM_SHAPES = {"train": 800, "val": 160, "test": 320}
 
 
-class Shapes(CloudDataset):
+class Shapes(PointCloudDataset):
     """Everyday objects put together from boxes, rods, cones and bows in random proportions.
 
     There are ten classes: armchair, bottle, chair, guitar, lamp, mug, pitcher, plane, rocket, table. Some
@@ -52,7 +52,7 @@ class Shapes(CloudDataset):
         Only these classes; labels and parts are numbered in this order. By default all.
     shape_seed : int
         What decides the shapes and the points on them.
-    unit_sphere : bool
+    normalize : bool
         Whether to put the mean of each cloud at the origin and its farthest point at distance 1. If not,
         objects keep their sizes and stand where they were built.
     save_dir : str or Path, optional
@@ -101,7 +101,7 @@ class Shapes(CloudDataset):
         num_shapes: int | None = None,
         classes: Sequence[str] | None = None,
         shape_seed: int = 0,
-        unit_sphere: bool = True,
+        normalize: bool = True,
         save_dir: str | Path | None = None,
         transform: Callable[[DGLGraph], DGLGraph] | None = None,
         seed: int = 0,
@@ -113,7 +113,7 @@ class Shapes(CloudDataset):
         number = _NUM_SHAPES[split] if num_shapes is None else num_shapes
         self.num_shapes = check_integer("num_shapes", number, 1, _MOST_SHAPES)
         self.shape_seed = check_integer("shape_seed", shape_seed)
-        self.unit_sphere = bool(unit_sphere)
+        self.normalize = bool(normalize)
         self.class_names = _chosen(classes)
         self.num_classes = len(self.class_names)
         self.class_parts, self.part_names = _parts(self.class_names)
@@ -122,7 +122,7 @@ class Shapes(CloudDataset):
         super().__init__(
             "shapes",
             save_dir=save_dir,
-            hash_key=(split, *sizes, names, self.shape_seed, self.unit_sphere),
+            hash_key=(split, *sizes, names, self.shape_seed, self.normalize),
             # What is kept is out of date as soon as the shapes are made in another way.
             sources=[Path(__file__), *(Path(module.__file__) for module in _MAKERS)],
             transform=transform,
@@ -135,16 +135,17 @@ class Shapes(CloudDataset):
         """Make all clouds."""
         labels = np.arange(self.num_shapes) % self.num_classes
         numbers = tqdm(range(self.num_shapes), desc="Making shapes", unit="shape", delay=3, disable=None)
-        self.clouds = Clouds.joined([self._cloud(number) for number in numbers], label=labels)
+        self.clouds = PointClouds.joined([self._cloud(number) for number in numbers], label=labels)
 
     def _cloud(self, number: int) -> dict[str, np.ndarray]:
         count, label = divmod(number, self.num_classes)
         name = self.class_names[label]
         form, points = (
-            Draws("shapes", self.shape_seed, self.split, name, count, use) for use in ("form", "points")
+            RandomStream("shapes", self.shape_seed, self.split, name, count, use)
+            for use in ("form", "points")
         )
         pos, normal, part = sample_object(SHAPE_CLASSES[name], self.num_points, form, points)
-        if self.unit_sphere:
+        if self.normalize:
             pos = _in_unit_sphere(pos)
         return {
             "pos": pos.T.astype(np.float32),

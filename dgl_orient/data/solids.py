@@ -1,7 +1,7 @@
 """Solid bodies whose surface can be sampled uniformly, with its outward normals.
 
 Points are arrays of three rows, one for each coordinate. Only operations that are exact to the last bit on
-every machine are used: see :mod:`dgl_orient.data.draws`.
+every machine are used: see :mod:`dgl_orient.data.random_stream`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .draws import Draws, circle
+from .random_stream import RandomStream, circle
 
 __all__ = ["Arc", "Candidates", "Ellipsoid", "Prism", "Revolved", "Solid", "sample_union"]
 
@@ -61,7 +61,7 @@ class Solid(ABC):
         first = _unit(_cross(_cross(third, first), third))
         return self._placed(np.stack([first, _cross(third, first), third]), self._origin)
 
-    def candidates(self, draws: Draws, n: int) -> Candidates:
+    def candidates(self, draws: RandomStream, n: int) -> Candidates:
         """n candidates for a uniform sample of the surface."""
         points, normals, kept = self._candidates(draws, n)
         return Candidates(self._to_space(points) + self._origin[:, None], self._to_space(normals), kept)
@@ -72,7 +72,7 @@ class Solid(ABC):
         return self._inside(*(axis[0] * x + axis[1] * y + axis[2] * z for axis in self._axes))
 
     @abstractmethod
-    def _candidates(self, draws: Draws, n: int) -> Candidates:
+    def _candidates(self, draws: RandomStream, n: int) -> Candidates:
         """Candidates in the body's own coordinates."""
 
     @abstractmethod
@@ -99,7 +99,7 @@ class Ellipsoid(Solid):
         self._growth = np.array([y * z, z * x, x * y])[:, None]
         self.bound = float(4 * math.pi * self._growth.max())
 
-    def _candidates(self, draws: Draws, n: int) -> Candidates:
+    def _candidates(self, draws: RandomStream, n: int) -> Candidates:
         turns, height, chance = draws.unit(3, n)
         height = 2 * height - 1
         radius = np.sqrt(1 - height * height)
@@ -132,7 +132,7 @@ class Revolved(Solid):
         self._areas = np.cumsum(math.pi * (self._from[0] + self._to[0]) * length)
         self.bound = float(self._areas[-1])
 
-    def _candidates(self, draws: Draws, n: int) -> Candidates:
+    def _candidates(self, draws: RandomStream, n: int) -> Candidates:
         turns, along, which = draws.unit(3, n)
         piece = _pick(self._areas, which)
         begin, end = self._from[:, piece], self._to[:, piece]
@@ -192,7 +192,7 @@ class Prism(Solid):
         plane = corners * (1 + (self._taper - 1) * t) + self._shift * t
         return np.vstack([plane, np.full((1, corners.shape[1]), self._height * t)])
 
-    def _candidates(self, draws: Draws, n: int) -> Candidates:
+    def _candidates(self, draws: RandomStream, n: int) -> Candidates:
         aside, along, which = draws.unit(3, n)
         face = _pick(self._areas, which)
         begin = self._a[:, face] + (self._b - self._a)[:, face] * aside
@@ -230,7 +230,7 @@ class Arc(Solid):
         self._areas = np.cumsum([bent, end, end])
         self.bound = float(self._areas[-1])
 
-    def _candidates(self, draws: Draws, n: int) -> Candidates:
+    def _candidates(self, draws: RandomStream, n: int) -> Candidates:
         where, around, chance, which = draws.unit(4, n)
         piece = _pick(self._areas, which)
         bent = piece == 0
@@ -254,7 +254,9 @@ class Arc(Solid):
         return in_tube & ((x > radius * self._cosine) | (self._turns >= 1))
 
 
-def sample_union(solids: Sequence[Solid], n: int, draws: Draws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sample_union(
+    solids: Sequence[Solid], n: int, draws: RandomStream
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points drawn uniformly from the surface of what the solids make up together.
 
     Surface of one that lies inside another is not surface of the whole. Where two touch, neither counts as
@@ -277,7 +279,7 @@ def sample_union(solids: Sequence[Solid], n: int, draws: Draws) -> tuple[np.ndar
     return tuple(np.concatenate(arrays, axis=-1)[..., :n] for arrays in zip(*found))
 
 
-def _union_candidates(solids: Sequence[Solid], bounds: np.ndarray, n: int, draws: Draws) -> tuple:
+def _union_candidates(solids: Sequence[Solid], bounds: np.ndarray, n: int, draws: RandomStream) -> tuple:
     """Candidates in random order, so that any first of them are a fair sample too."""
     which = _pick(bounds, draws.unit(n))
     points, normals = np.empty((3, n)), np.empty((3, n))

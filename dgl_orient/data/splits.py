@@ -8,7 +8,7 @@ import numpy as np
 from dgl import DGLError
 
 from .._checks import as_integer
-from .draws import Draws
+from .random_stream import RandomStream
 
 __all__ = ["check_classes", "check_labels", "check_split", "stratified_split"]
 
@@ -76,7 +76,7 @@ def stratified_split(labels: np.ndarray, fraction: float, seed: int = 0) -> tupl
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
         count = min(max(round(float(fraction) * len(rows)), 1), len(rows) - 1)
-        order = np.argsort(Draws("split", number, int(label)).unit(len(rows)), kind="stable")
+        order = np.argsort(RandomStream("split", number, int(label)).unit(len(rows)), kind="stable")
         chosen.append(rows[order[:count]])
     second = np.sort(np.concatenate(chosen))
     return np.setdiff1d(np.arange(len(labels)), second), second

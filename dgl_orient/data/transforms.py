@@ -20,10 +20,18 @@ from dgl.transforms import BaseTransform
 from torch import Tensor
 
 from ..geometry import random_rotation, to_global
-from ..hierarchy import centred
-from .resampling import MOST, DropPoints, Resample, check_amount, clouds_of
+from ..hierarchy import subtract_centroid
+from .resampling import MOST, FixedPoints, RandomPointDropout, check_amount, clouds_of
 
-__all__ = ["DropPoints", "Jitter", "Resample", "Rotate", "Scale", "Shift", "UnitSphere"]
+__all__ = [
+    "RandomPointDropout",
+    "RandomJitter",
+    "FixedPoints",
+    "RandomRotate",
+    "RandomScale",
+    "RandomTranslate",
+    "NormalizeScale",
+]
 
 _POINTS = ("pos", "target_pos")
 _VECTORS = ("vel", "target_vel")
@@ -32,7 +40,7 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 _LARGEST = 1e300  #: of radii in float64
 
 
-class Rotate(BaseTransform):
+class RandomRotate(BaseTransform):
     """Turn clouds at random about the origin.
 
     Parameters
@@ -46,9 +54,9 @@ class Rotate(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import Rotate
+    >>> from dgl_orient.data.transforms import RandomRotate
     >>> cloud = dgl_orient.point_cloud(torch.tensor([[0.0, 0.0, 2.0], [3.0, 4.0, 1.0]]))
-    >>> turned = Rotate("z")(cloud).ndata["pos"]
+    >>> turned = RandomRotate("z")(cloud).ndata["pos"]
     >>> turned[0], turned[1, :2].norm()
     (tensor([0., 0., 2.]), tensor(5.))
     """
@@ -83,10 +91,10 @@ class Rotate(BaseTransform):
         return about_x.view(-1, 3, 3).roll((axis, axis), (1, 2))
 
     def __repr__(self) -> str:
-        return f"Rotate({self.mode!r}{_shown(self.vectors)})"
+        return f"RandomRotate({self.mode!r}{_shown(self.vectors)})"
 
 
-class Scale(BaseTransform):
+class RandomScale(BaseTransform):
     """Stretch clouds about the origin by a factor drawn uniformly, velocities along with them.
 
     Parameters
@@ -101,8 +109,8 @@ class Scale(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import Scale
-    >>> Scale(2, 2)(dgl_orient.point_cloud(torch.ones(1, 3))).ndata["pos"]
+    >>> from dgl_orient.data.transforms import RandomScale
+    >>> RandomScale(2, 2)(dgl_orient.point_cloud(torch.ones(1, 3))).ndata["pos"]
     tensor([[2., 2., 2.]])
     """
 
@@ -131,17 +139,17 @@ class Scale(BaseTransform):
 
     def __repr__(self) -> str:
         kind = ", anisotropic=True" if self.anisotropic else ""
-        return f"Scale({self.low:.4g}, {self.high:.4g}{kind}{_shown(self.vectors)})"
+        return f"RandomScale({self.low:.4g}, {self.high:.4g}{kind}{_shown(self.vectors)})"
 
 
-class Shift(BaseTransform):
+class RandomTranslate(BaseTransform):
     """Move clouds by up to a distance along each axis, drawn uniformly.
 
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import Shift
-    >>> moved = Shift(0.5)(dgl_orient.point_cloud(torch.zeros(2, 3))).ndata["pos"]
+    >>> from dgl_orient.data.transforms import RandomTranslate
+    >>> moved = RandomTranslate(0.5)(dgl_orient.point_cloud(torch.zeros(2, 3))).ndata["pos"]
     >>> bool((moved[0] == moved[1]).all()), bool((moved.abs() <= 0.5).all())
     (True, True)
     """
@@ -156,10 +164,10 @@ class Shift(BaseTransform):
         return _with(graph, {name: pos + shift.to(pos.dtype).to(pos.device) for name, pos in moved.items()})
 
     def __repr__(self) -> str:
-        return f"Shift({self.distance:.4g})"
+        return f"RandomTranslate({self.distance:.4g})"
 
 
-class Jitter(BaseTransform):
+class RandomJitter(BaseTransform):
     """Move every point by normal noise, cut off at ``clip``; nothing but ``pos`` changes.
 
     Parameters
@@ -172,8 +180,8 @@ class Jitter(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import Jitter
-    >>> moved = Jitter(0.1, 0.2)(dgl_orient.point_cloud(torch.zeros(100, 3))).ndata["pos"]
+    >>> from dgl_orient.data.transforms import RandomJitter
+    >>> moved = RandomJitter(0.1, 0.2)(dgl_orient.point_cloud(torch.zeros(100, 3))).ndata["pos"]
     >>> round(moved.abs().max().item(), 6)
     0.2
     """
@@ -188,10 +196,10 @@ class Jitter(BaseTransform):
         return _with(graph, {"pos": pos + noise.to(pos.device)})
 
     def __repr__(self) -> str:
-        return f"Jitter({self.std:.4g}, {self.clip:.4g})"
+        return f"RandomJitter({self.std:.4g}, {self.clip:.4g})"
 
 
-class UnitSphere(BaseTransform):
+class NormalizeScale(BaseTransform):
     """Move clouds to where their centroid is the origin and scale them to where their radius is 1.
 
     Velocities are scaled along. A cloud whose points are all in one place is only moved.
@@ -204,8 +212,8 @@ class UnitSphere(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import UnitSphere
-    >>> UnitSphere()(dgl_orient.point_cloud(torch.tensor([[1.0, 5, 5], [5, 5, 5]]))).ndata["pos"]
+    >>> from dgl_orient.data.transforms import NormalizeScale
+    >>> NormalizeScale()(dgl_orient.point_cloud(torch.tensor([[1.0, 5, 5], [5, 5, 5]]))).ndata["pos"]
     tensor([[-1.,  0.,  0.],
             [ 1.,  0.,  0.]])
     """
@@ -218,7 +226,7 @@ class UnitSphere(BaseTransform):
         if graph.num_nodes() == 0:
             return graph.local_var()
         given = graph.ndata["pos"]
-        pos = centred(given.double(), sizes)
+        pos = subtract_centroid(given.double(), sizes)
         # Unlike a sum of squares it neither overflows nor vanishes where the lengths themselves are in range.
         lengths = torch.hypot(torch.hypot(*pos[:, :2].T), pos[:, 2]).unsqueeze(1)
         if len(sizes) == 1:
@@ -239,7 +247,7 @@ class UnitSphere(BaseTransform):
         return _with(graph, data)
 
     def __repr__(self) -> str:
-        return f"UnitSphere({_shown(self.vectors)[2:]})"
+        return f"NormalizeScale({_shown(self.vectors)[2:]})"
 
 
 def _of_points(values: Tensor, sizes: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ def apply(
     """Predict files with a trained network.
 
     The checkpoint alone says what the network is, what it was trained for and how clouds are prepared for
-    it; nothing in it is executed. Clouds are centred and scaled as in training, except those of particles.
+    it; nothing in it is executed. Clouds are centered and scaled as in training, except those of particles.
 
     - ``pointcls``: a cloud is resampled by seed to as many points as in training, at random or, if that is
       how clouds were covered there, to those farthest apart. The classes and their probabilities are in

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from dgl import DGLError, DGLGraph
 
-from ..data import CloudDataset
+from ..data import PointCloudDataset
 from ..train.predict import predict
 from . import outputs
 from .apply import Applied
@@ -91,7 +91,7 @@ def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:
     return (item, None) if isinstance(item, DGLGraph) else (item[0], int(item[1]))
 
 
-def _check_classes(trained: Trained, clouds: CloudDataset, name: str) -> None:
+def _check_classes(trained: Trained, clouds: PointCloudDataset, name: str) -> None:
     """Refuse a data set whose labels mean something else to the network."""
     known, given = (list(facts["class_names"]) for facts in (trained.facts, facts_of(clouds)))
     if trained.pipeline in ("pointcls", "partseg") and given != known:

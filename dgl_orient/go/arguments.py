@@ -54,7 +54,7 @@ def arguments_of(cls: type | Callable, leave_out: Container[str] = ()) -> dict[s
     >>> arguments = arguments_of(OrientedDGCNN)
     >>> arguments["k"].default, arguments["k"].help
     (20, 'Neighbours of a point.')
-    >>> arguments["initial"].choices
+    >>> arguments["initial_feats"].choices
     ('canonical', 'every', 'vectors', 'constant')
     """
     return {name: each for name, each in _all_arguments(cls).items() if name not in leave_out}

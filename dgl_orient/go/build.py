@@ -15,7 +15,7 @@ from dgl.transforms import Compose
 from torch import nn
 
 from .._checks import as_integer, as_plain, is_plain
-from ..data import CloudDataset, UnitSphere, protocol, transforms
+from ..data import NormalizeScale, PointCloudDataset, protocol, transforms
 from ..train import checkpoint as checkpoints
 from ..train.distributed import device_of
 from ..train.loop import Splits
@@ -103,12 +103,12 @@ class Trained:
 
     @property
     def is_normalised(self) -> bool:
-        """Whether its clouds were centred and scaled."""
+        """Whether its clouds were centered and scaled."""
         return _is_normalised(self.recipe)
 
     def prepare(self, graph: DGLGraph) -> DGLGraph:
-        """A cloud as the network knows clouds: centred and scaled, except those of particles."""
-        return UnitSphere()(graph) if self.is_normalised else graph
+        """A cloud as the network knows clouds: centered and scaled, except those of particles."""
+        return NormalizeScale()(graph) if self.is_normalised else graph
 
 
 def build(recipe: Mapping[str, object]) -> Job:
@@ -195,7 +195,7 @@ def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
     return load_trained(checkpoint, device).model
 
 
-def data_set(recipe: Mapping[str, object], split: str) -> CloudDataset:
+def data_set(recipe: Mapping[str, object], split: str) -> PointCloudDataset:
     """The data set of a split, its clouds changed and turned as the recipe says."""
     steps = [getattr(transforms, name)(*arguments) for name, arguments in transform_steps(recipe, split)]
     transform = Compose(steps) if steps else None
@@ -223,11 +223,11 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
         return []
     settings = Settings.of(recipe["general_pipeline"])
     turned = protocol(settings.protocol, _gravity(recipe))
-    first = [("UnitSphere", ())] if _is_normalised(recipe) else []
+    first = [("NormalizeScale", ())] if _is_normalised(recipe) else []
     if split != "train":
-        return [*first, ("Rotate", (turned.test.mode,))]
+        return [*first, ("RandomRotate", (turned.test.mode,))]
     augment = settings.augment
-    return [*_sampling(augment), *first, *_augmentation(augment), ("Rotate", (turned.train.mode,))]
+    return [*_sampling(augment), *first, *_augmentation(augment), ("RandomRotate", (turned.train.mode,))]
 
 
 def model_options(
@@ -246,7 +246,7 @@ def model_options(
     return [_fact(recipe, facts, "num_parts")], following | given
 
 
-def facts_of(dataset: CloudDataset) -> dict[str, object]:
+def facts_of(dataset: PointCloudDataset) -> dict[str, object]:
     """What a task and its network must know of a data set: as in :data:`FACTS`, as far as it has them."""
     facts = {name: as_plain(getattr(dataset, name, None)) for name in FACTS}
     return _completed({name: fact for name, fact in facts.items() if fact is not None})
@@ -322,18 +322,18 @@ def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) 
 def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
     if augment is None or augment.sample is None:
         return []
-    return [("Resample", (augment.sample, "even") if augment.even else (augment.sample,))]
+    return [("FixedPoints", (augment.sample, "even") if augment.even else (augment.sample,))]
 
 
 def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
     if augment is None:
         return []
-    steps = [] if augment.scale is None else [("Scale", tuple(augment.scale))]
-    steps += [] if augment.stretch is None else [("Scale", (*augment.stretch, True))]
-    steps += [("Shift", (augment.shift,))] if augment.shift else []
-    steps += [("DropPoints", (augment.drop,))] if augment.drop else []
+    steps = [] if augment.scale is None else [("RandomScale", tuple(augment.scale))]
+    steps += [] if augment.stretch is None else [("RandomScale", (*augment.stretch, True))]
+    steps += [("RandomTranslate", (augment.shift,))] if augment.shift else []
+    steps += [("RandomPointDropout", (augment.drop,))] if augment.drop else []
     # Noise is cut off where one coordinate in two million would be beyond.
-    return steps + ([("Jitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
+    return steps + ([("RandomJitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
 
 
 def _argument(recipe: Mapping[str, object], name: str) -> object:
@@ -343,8 +343,8 @@ def _argument(recipe: Mapping[str, object], name: str) -> object:
 
 
 def _is_normalised(recipe: Mapping[str, object]) -> bool:
-    """Whether clouds are centred and scaled; a data set may be asked not to."""
-    return recipe["pipeline_name"] != "nbody" and _argument(recipe, "unit_sphere") is not False
+    """Whether clouds are centered and scaled; a data set may be asked not to."""
+    return recipe["pipeline_name"] != "nbody" and _argument(recipe, "normalize") is not False
 
 
 def _gravity(recipe: Mapping[str, object]) -> str | None:

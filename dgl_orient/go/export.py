@@ -143,7 +143,7 @@ def _literals(values: Mapping[str, object]) -> dict[str, str | None]:
 
 def _imports(recipe: Mapping[str, object]) -> list[str]:
     """The lines that import the script's classes."""
-    wanted = {"dgl_orient.data": {"cloud_loader"}}
+    wanted = {"dgl_orient.data": {"point_cloud_loader"}}
     for split in _SPLITS:
         wanted["dgl_orient.data"] |= {name for name, _ in transform_steps(recipe, split)}
     classes = (

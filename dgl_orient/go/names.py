@@ -55,7 +55,7 @@ GIVEN_TO_MODELS = ("num_classes", "num_outputs", "num_categories", "out")
 
 
 #: What networks give to the part of them that learns orientations.
-GIVEN_TO_ORIENTATION = ("num_orientations", "sizes", "k", "in_feats", "in_vectors")
+GIVEN_TO_ORIENTATION = ("num_orientations", "level_sizes", "k", "in_feats", "in_vectors")
 
 
 class DataName(NamedTuple):

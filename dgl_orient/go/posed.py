@@ -11,11 +11,11 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
 
-from ..data import UnitSphere, read_cloud
+from ..data import NormalizeScale, read_cloud
 from ..geometry import random_rotation, to_global
 from ..graph import point_cloud
-from ..models.orienting import Orienting
-from ..plot.seen import Seen, look_into
+from ..models.orientation_encoder import OrientationEncoder
+from ..plot.seen import OrientationTrace, trace_orientations
 from .build import Trained
 from .inputs import check_range
 
@@ -43,7 +43,7 @@ class Pose(NamedTuple):
 
     turn: Tensor  #: (3, 3) the rotation by which the cloud was turned
     graph: DGLGraph  #: the turned cloud
-    seen: Seen
+    seen: OrientationTrace
 
 
 def read_subject(
@@ -54,7 +54,7 @@ def read_subject(
     seed: int,
     columns: Sequence[int] | None = None,
 ) -> Subject:
-    """A file's cloud, centred and scaled as in training.
+    """A file's cloud, subtract_centroid and scaled as in training.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def read_subject(
             graph.ndata[name] = torch.as_tensor(_checked(path, name, arrays[name]))
     if is_nbody and "charge" in graph.ndata:
         graph.ndata["charge"] = graph.ndata["charge"].double().reshape(len(arrays["pos"]), -1)
-    graph = UnitSphere()(graph) if trained is None else trained.prepare(graph)
+    graph = NormalizeScale()(graph) if trained is None else trained.prepare(graph)
     return Subject(path, graph, _label(path, trained, category), trained)
 
 
@@ -134,7 +134,7 @@ def poses(subject: Subject, number: int, seed: int) -> list[Pose]:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**64)  # of a fresh network's weights
-        model = Orienting() if subject.trained is None else subject.trained.model
+        model = OrientationEncoder() if subject.trained is None else subject.trained.model
     model = model.double().eval()
     found = []
     for turn in turns:
@@ -142,7 +142,9 @@ def poses(subject: Subject, number: int, seed: int) -> list[Pose]:
         for name in _TURNS:
             if name in graph.ndata:
                 graph.ndata[name] = to_global(turn, graph.ndata[name])
-        found.append(Pose(turn, graph, look_into(model, lambda graph=graph: _answer(subject, model, graph))))
+        found.append(
+            Pose(turn, graph, trace_orientations(model, lambda graph=graph: _answer(subject, model, graph)))
+        )
     return found
 
 

@@ -10,7 +10,7 @@ from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
-from ..data import Resample, UnitSphere
+from ..data import FixedPoints, NormalizeScale
 from .build import Trained, load_trained
 from .names import nearest
 from .released import released
@@ -75,8 +75,8 @@ def pretrained(name: str | Path) -> nn.Module:
     return trained.model
 
 
-def _steps(trained: Trained) -> list[Resample | UnitSphere]:
+def _steps(trained: Trained) -> list[FixedPoints | NormalizeScale]:
     """As files are prepared by :func:`~dgl_orient.go.apply.apply`, for networks that answer for a cloud."""
     whole = trained.pipeline == "pointcls" and trained.num_points is not None
-    steps = [Resample(trained.num_points, trained.sampling)] if whole else []
-    return steps + ([UnitSphere()] if trained.is_normalised else [])
+    steps = [FixedPoints(trained.num_points, trained.sampling)] if whole else []
+    return steps + ([NormalizeScale()] if trained.is_normalised else [])

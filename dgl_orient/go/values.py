@@ -55,8 +55,8 @@ def problems(value: object, hint: object, where: str, choices: Sequence[str] = (
     []
     >>> problems("twenty", int, "model.k")
     ["model.k: expected an integer, got 'twenty'."]
-    >>> problems("conical", str, "model.initial", ["canonical", "constant"])
-    ["model.initial: 'conical' is not known; did you mean 'canonical'?"]
+    >>> problems("conical", str, "model.initial_feats", ["canonical", "constant"])
+    ["model.initial_feats: 'conical' is not known; did you mean 'canonical'?"]
     """
     found = _plain(value, where)
     if found:

@@ -187,7 +187,7 @@ def _clouds(subject: Subject, found: Sequence[Pose], color: str | None, most: in
         cloud = oriented_cloud(
             pose.graph.ndata["pos"],
             seen.orient,
-            seen.glob,
+            seen.global_orient,
             colorings(subject, pose, color),
             f"pose {number + 1}" if len(found) > 1 else "",
             seen.level_sizes,
@@ -203,7 +203,7 @@ def _clouds(subject: Subject, found: Sequence[Pose], color: str | None, most: in
 def _looks(cloud: OrientedCloud, look: Look, options: CloudOptions) -> list[Look]:
     """One for each level and orientation that is asked for."""
     _, levels, several = cloud.frames.shape[:3]
-    if look.show_global and cloud.glob is None:
+    if look.show_global and cloud.global_orient is None:
         raise DGLError("This network has no global orientation; leave out --global.")
     looks = []
     for level in _numbers("level", options.level, levels):
@@ -262,7 +262,7 @@ def _difference(first: OrientedCloud, other: OrientedCloud, look: Look) -> str:
     tips = [[arrows(each, look, axis)[1] for axis in look.axes] for each in (first, other)]
     if look.show_global:
         for tip, each in zip(tips, (first, other)):
-            tip.append(each.glob[look.orientation].T * first.radius)
+            tip.append(each.global_orient[look.orientation].T * first.radius)
     apart = np.concatenate([np.linalg.norm(a - b, axis=1) for a, b in zip(*tips)])
     return f"turned back: differs by {apart.max(initial=0) / first.radius:.0e}"
 

@@ -12,12 +12,12 @@ from dgl import DGLError
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from ..data import CloudDataset
+from ..data import PointCloudDataset
 from ..graph import knn_graph, point_cloud
-from ..models.orienting import Orienting
+from ..models.orientation_encoder import OrientationEncoder
 from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_any, save_text
-from ..plot.seen import look_into
+from ..plot.seen import trace_orientations
 from ..quality import DISTURBANCES, Sight, measure
 from ..train.records import versions
 from .build import Trained, data_set, load_trained
@@ -93,8 +93,8 @@ def view_quality(
 
 def _fresh(trained: Trained, seed: int) -> nn.Module:
     """The same network before any training."""
-    orienting = getattr(trained.model, "orienting", None)
-    if not isinstance(orienting, Orienting):
+    orientation_encoder = getattr(trained.model, "orientation_encoder", None)
+    if not isinstance(orientation_encoder, OrientationEncoder):
         raise DGLError(
             f"The network {trained.recipe['model']['name']} of {trained.path} has no orientations at several "
             f"scales to measure; give a checkpoint of oriented-dgcnn or oriented-rscnn."
@@ -102,11 +102,11 @@ def _fresh(trained: Trained, seed: int) -> nn.Module:
     fresh = copy.deepcopy(trained.model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**64)
-        fresh.orienting.net.reset_parameters()
+        fresh.orientation_encoder.net.reset_parameters()
     return fresh
 
 
-def _dense_test_set(trained: Trained) -> CloudDataset:
+def _dense_test_set(trained: Trained) -> PointCloudDataset:
     """The test set with twice the points, of which each half is a sample of the shape."""
     if trained.num_points is None:
         raise DGLError(
@@ -117,7 +117,7 @@ def _dense_test_set(trained: Trained) -> CloudDataset:
     return data_set({**trained.recipe, "data": data}, "test")
 
 
-def _clouds(shapes: CloudDataset, number: int) -> Iterator[tuple[Tensor, int | None]]:
+def _clouds(shapes: PointCloudDataset, number: int) -> Iterator[tuple[Tensor, int | None]]:
     for index in range(number):
         item = shapes[index]
         graph, label = item if isinstance(item, tuple) else (item, None)
@@ -129,12 +129,12 @@ def _seeing(trained: Trained, model: nn.Module, has_learned: bool) -> Callable[[
     asks = has_learned and trained.pipeline == "pointcls"
 
     def see(pos: Tensor) -> Sight:
-        orienting, sizes = model.orienting, torch.tensor([len(pos)])
+        orientation_encoder, sizes = model.orientation_encoder, torch.tensor([len(pos)])
         if asks:
-            seen = look_into(model, lambda: model(point_cloud(pos)))
+            seen = trace_orientations(model, lambda: model(point_cloud(pos)))
         else:
-            seen = look_into(orienting, lambda: orienting(pos, sizes))
-        vectors = orienting.net.vectors(knn_graph(pos, orienting.k), pos)
+            seen = trace_orientations(orientation_encoder, lambda: orientation_encoder(pos, sizes))
+        vectors = orientation_encoder.net.vectors(knn_graph(pos, orientation_encoder.k), pos)
         return Sight(seen.orient, vectors, seen.answer[0] if asks else None)
 
     return see

@@ -11,7 +11,7 @@ import torch
 from dgl import DGLError
 from torch.nn.functional import normalize
 
-from ..data import ChargedParticles, CloudDataset, simulate
+from ..data import ChargedParticles, PointCloudDataset, simulate
 from ..plot.saving import output_path, save_any
 from ..plot.training_figure import (
     Drawing,
@@ -107,7 +107,7 @@ def read_log(path: Path) -> list[dict]:
     return records
 
 
-def _confusion(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
+def _confusion(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
     names = list(trained.facts["class_names"])
     matrix = np.zeros((len(names), len(names)), dtype=int)
     answers = predict(trained.model, trained.task, test, progress=progress)
@@ -116,7 +116,7 @@ def _confusion(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
     return confusion(matrix, names)
 
 
-def _iou(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
+def _iou(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
     metric, task = PartIoU(trained.task.class_parts), trained.task
     answers = predict(trained.model, task, test, progress=progress)
     for number, logits in enumerate(answers):
@@ -128,7 +128,7 @@ def _iou(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
     return iou_bars(metric.by_class(), trained.facts["class_names"])
 
 
-def _normals(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
+def _normals(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
     angles = []
     for number, vectors in enumerate(predict(trained.model, trained.task, test, progress=progress)):
         item = test[number]
@@ -139,7 +139,7 @@ def _normals(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
     return error_curve(np.concatenate(angles))
 
 
-def _trajectories(trained: Trained, test: CloudDataset, progress: bool) -> Drawing:
+def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
     for number, predicted in enumerate(predict(trained.model, trained.task, few, progress=progress)):
@@ -152,7 +152,7 @@ def _trajectories(trained: Trained, test: CloudDataset, progress: bool) -> Drawi
     return trajectories(systems)
 
 
-_RESULTS: dict[str, Callable[[Trained, CloudDataset, bool], Drawing]] = {
+_RESULTS: dict[str, Callable[[Trained, PointCloudDataset, bool], Drawing]] = {
     "pointcls": _confusion,
     "partseg": _iou,
     "normals": _normals,

@@ -8,8 +8,8 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from ..nn.inputs import check_positive
-from .orienting import Orienting
-from .parts import CloudClassifier, EdgeConvs, clouds_of
+from .blocks import CloudClassifier, EdgeConvs, clouds_of
+from .orientation_encoder import OrientationEncoder
 
 __all__ = ["DGCNN", "OrientedDGCNN"]
 
@@ -101,11 +101,11 @@ class OrientedDGCNN(nn.Module):
         As in :class:`DGCNN`.
     num_orientations : int
         Orientations of each scale.
-    sizes : sequence of int or float
+    level_sizes : sequence of int or float
         The scales between the points and the cloud.
     orientation_k : int
         Neighbours of a point in the network that learns orientations.
-    initial : {"canonical", "every", "vectors", "constant"}
+    initial_feats : {"canonical", "all_scales", "all_scales+vectors", "constant"}
         Whether the first layer sees coordinates in the cloud's orientations, in those of every scale, these
         and places along the cloud's vectors, or only the neighbours' coordinates.
     orientation : mapping, optional
@@ -136,23 +136,27 @@ class OrientedDGCNN(nn.Module):
         dynamic: bool = True,
         dropout: float = 0.5,
         num_orientations: int = 4,
-        sizes: Sequence[int | float] = (256, 64),
+        level_sizes: Sequence[int | float] = (256, 64),
         orientation_k: int = 24,
-        initial: str = "canonical",
+        initial_feats: str = "canonical",
         orientation: Mapping[str, object] | None = None,
         oriented_layers: int = 1,
     ) -> None:
         super().__init__()
         check_positive(orientation_k=orientation_k)
-        self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
-        total = self.orienting.num_orientations
-        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic, oriented_layers)
+        self.orientation_encoder = OrientationEncoder(
+            num_orientations, level_sizes, orientation_k, initial_feats, **(orientation or {})
+        )
+        total = self.orientation_encoder.num_orientations
+        self.backbone = EdgeConvs(
+            self.orientation_encoder.num_feats, widths, k, total, dynamic, oriented_layers
+        )
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
     def light(cls, num_classes: int, **arguments) -> OrientedDGCNN:
         """A small one; arguments as in the constructor."""
-        small = _LIGHT | dict(num_orientations=2, sizes=(64,), orientation_k=16)
+        small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
         return cls(num_classes, **(small | arguments))
 
     def forward(self, graph: DGLGraph) -> Tensor:
@@ -169,6 +173,6 @@ class OrientedDGCNN(nn.Module):
             Logits of shape ``(B, num_classes)``.
         """
         pos, sizes = clouds_of(graph, self)
-        orient, feat, _, near = self.orienting(pos, sizes)
-        graph = near if self.orienting.k == self.backbone.k else None
+        orient, feat, _, near = self.orientation_encoder(pos, sizes)
+        graph = near if self.orientation_encoder.k == self.backbone.k else None
         return self.head(sizes, self.backbone(pos, sizes, feat, orient, graph))

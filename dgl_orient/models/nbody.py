@@ -11,7 +11,7 @@ from torch.nn.functional import silu
 
 from .._checks import check_k
 from ..geometry import frames_from_vectors, norm, to_global, to_local
-from ..hierarchy import centred
+from ..hierarchy import subtract_centroid
 from ..nn.inputs import check_positive
 from .pairs import Pairs, neighbour_graph, pairs_of
 from .particle_frames import ParticleFrames
@@ -50,7 +50,7 @@ class OrientedNBody(nn.Module):
 
     with :math:`r_{ij} = x_j - x_i`, its length :math:`d`, :math:`s = 1 / (d + 0.05)` and
     :math:`s_2 = 1 / (d^2 + 0.05)` as they are in this layer. Positions are equivariant to rotation and
-    translation, not to reflection. Where a system leaves an axis undetermined, as one of a single particle
+    translation, not to reflection. Where a system leaves an axis degenerate, as one of a single particle
     does, nothing can be equivariant: see :func:`~dgl_orient.geometry.frames_from_vectors`.
 
     Parameters
@@ -116,9 +116,11 @@ class OrientedNBody(nn.Module):
         self.k = None if k is None else check_k(k)
         self.orientations, self.initial_vectors = orientations, initial_vectors
         self.neighbour_orientation = neighbour_orientation
-        self.orienting = None
+        self.orientation_encoder = None
         if orientations == "learned":
-            self.orienting = ParticleFrames(num_orientations, initial_vectors, **(orientation or {}))
+            self.orientation_encoder = ParticleFrames(
+                num_orientations, initial_vectors, **(orientation or {})
+            )
         frames = 0 if orientations == "none" else num_orientations
         known = 1 + (9 * frames**2 if neighbour_orientation else 0)
         self.embed = nn.Linear(2, hidden_feats)
@@ -162,8 +164,8 @@ class OrientedNBody(nn.Module):
         if self.orientations == "none":
             return None
         if self.orientations == "velocity":
-            return frames_from_vectors(vel, -centred(pos, sizes.cpu())).unsqueeze(1)
-        return self.orienting(pairs, particles, charges)
+            return frames_from_vectors(vel, -subtract_centroid(pos, sizes.cpu())).unsqueeze(1)
+        return self.orientation_encoder(pairs, particles, charges)
 
 
 class NBodyLayer(nn.Module):

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from ..geometry import norm
 from ..nn import GVP
-from ..nn.frame_head import FrameHead
 from ..nn.inputs import check_positive
+from ..nn.orientation_head import OrientationHead
 from .pairs import Pairs
 from .particles import NUM_INVERSE, Particles, inverse_values
 
@@ -48,7 +48,7 @@ class ParticleFrames(nn.Module):
         self.velocities = velocities
         in_vectors = 2 * NUM_INVERSE + 1 if velocities else NUM_INVERSE
         self.gvp = GVP(2, hidden_feats, in_vectors, hidden_vectors, vector_gate=True)
-        self.head = FrameHead(hidden_vectors, num_orientations)
+        self.head = OrientationHead(hidden_vectors, num_orientations)
 
     def forward(self, pairs: Pairs, particles: Particles, charges: Tensor) -> Tensor:
         """Compute the orientations.

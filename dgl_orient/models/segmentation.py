@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..nn import EquivariantReadout
 from ..nn.inputs import check_positive, check_shape
-from .orienting import Orienting
-from .parts import EdgeConvs, PointwiseMLP, check_head, clouds_of, pool
+from .blocks import EdgeConvs, PointwiseMLP, check_head, clouds_of, pool
+from .orientation_encoder import OrientationEncoder
 
 __all__ = ["DGCNNSeg", "OrientedDGCNNSeg"]
 
@@ -165,7 +165,7 @@ class OrientedDGCNNSeg(_Segmentation):
     ----------
     num_outputs, out, num_categories, widths, embed_feats, head_feats, k, dynamic, dropout
         As in :class:`DGCNNSeg`.
-    num_orientations, sizes, orientation_k, initial, orientation, oriented_layers
+    num_orientations, level_sizes, orientation_k, initial_feats, orientation, oriented_layers
         As in :class:`~dgl_orient.models.OrientedDGCNN`.
 
     Examples
@@ -191,26 +191,30 @@ class OrientedDGCNNSeg(_Segmentation):
         dynamic: bool = True,
         dropout: float = 0.5,
         num_orientations: int = 4,
-        sizes: Sequence[int | float] = (256, 64),
+        level_sizes: Sequence[int | float] = (256, 64),
         orientation_k: int = 24,
-        initial: str = "canonical",
+        initial_feats: str = "canonical",
         orientation: Mapping[str, object] | None = None,
         oriented_layers: int = 1,
     ) -> None:
         super().__init__()
         check_positive(orientation_k=orientation_k)
-        self.orienting = Orienting(num_orientations, sizes, orientation_k, initial, **(orientation or {}))
-        total = self.orienting.num_orientations
-        self.backbone = EdgeConvs(self.orienting.num_feats, widths, k, total, dynamic, oriented_layers)
+        self.orientation_encoder = OrientationEncoder(
+            num_orientations, level_sizes, orientation_k, initial_feats, **(orientation or {})
+        )
+        total = self.orientation_encoder.num_orientations
+        self.backbone = EdgeConvs(
+            self.orientation_encoder.num_feats, widths, k, total, dynamic, oriented_layers
+        )
         self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
 
     @classmethod
     def light(cls, num_outputs: int, **arguments) -> OrientedDGCNNSeg:
         """A small one; arguments as in the constructor."""
-        small = _LIGHT | dict(num_orientations=2, sizes=(64,), orientation_k=16)
+        small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
         return cls(num_outputs, **(small | arguments))
 
     def _features(self, pos: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-        orient, feat, _, near = self.orienting(pos, sizes)
-        graph = near if self.orienting.k == self.backbone.k else None
+        orient, feat, _, near = self.orientation_encoder(pos, sizes)
+        graph = near if self.orientation_encoder.k == self.backbone.k else None
         return self.backbone(pos, sizes, feat, orient, graph), orient

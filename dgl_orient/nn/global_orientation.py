@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import torch
 from dgl import DGLError, DGLGraph
@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from .._checks import check_k
 from ..geometry import to_local
-from ..hierarchy import centred, check_level_sizes, farthest_point_hierarchy
-from .cloud_vectors import cloud_vectors, num_cloud_vectors, num_products, products
-from .frame_head import FrameHead
+from ..hierarchy import check_level_sizes, farthest_point_hierarchy, subtract_centroid
 from .gvp import GVP
+from .input_features import InputFeatures, input_features, num_input_vectors, num_products, products
 from .inputs import check_coordinates, check_positive, check_shape, check_types
+from .orientation_head import OrientationHead
 from .vgconv import VGConv
 
 __all__ = ["GlobalOrientation", "ScaleOrientations"]
@@ -25,10 +25,10 @@ __all__ = ["GlobalOrientation", "ScaleOrientations"]
 class ScaleOrientations(NamedTuple):
     """The orientations of all scales, at every point. B clouds, N points, L scales, F orientations each."""
 
-    glob: Tensor  #: (B, F, 3, 3) of the clouds
+    global_orient: Tensor  #: (B, F, 3, 3) of the clouds
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates seen from the cloud's orientations, O_glob^T (x - x̄)
-    products: Tensor | None  #: (N, num_products) of the points' own vectors, with ``moments``
+    products: Tensor | None  #: (N, num_products) of the points' own vectors, with ``input_features``
     along: Tensor  #: (N, C) how far the points lie along the vectors from which the cloud's orientations come
 
 
@@ -56,8 +56,8 @@ class GlobalOrientation(nn.Module):
     Clouds are told apart by the graph's batch information, which some of DGL's functions (``add_self_loop``
     among them) do not keep.
 
-    A symmetric cloud may leave axes undetermined, and an empty one leaves all of them: there fixed axes take
-    their place, which cannot turn with the cloud; :meth:`undetermined` tells for which clouds. An *exactly*
+    A symmetric cloud may leave axes degenerate, and an empty one leaves all of them: there fixed axes take
+    their place, which cannot turn with the cloud; :meth:`degenerate` tells for which clouds. An *exactly*
     symmetric cloud also has points at equal distances, between which rounding decides which are sampled, and
     so what the orientation is; sampled surfaces have none.
 
@@ -68,7 +68,7 @@ class GlobalOrientation(nn.Module):
     ----------
     num_orientations : int
         How many orientations F each scale gets.
-    sizes : sequence of int or float
+    level_sizes : sequence of int or float
         The levels between the points and the centroid, as in
         :func:`~dgl_orient.hierarchy.farthest_point_hierarchy`.
     k : int
@@ -80,11 +80,9 @@ class GlobalOrientation(nn.Module):
     num_layers : int
         How many V-GConv layers run on the points, before those that lead upwards. 0 leaves a GVP of each
         point's own vectors, many times faster.
-    moments : bool
-        Whether layers begin with what :func:`~dgl_orient.nn.cloud_vectors.cloud_vectors` tells of the
-        points, and not with nothing. Orientations then depend little on which points were drawn.
-    surface : bool
-        Whether this is told with a vector that stands on the surface; needs ``moments``.
+    input_features : {"none", "covariance", "covariance+normal"}
+        Which of :func:`~dgl_orient.nn.input_features.input_features` the layers begin with. Orientations then
+        depend little on which points were sampled.
     **conv
         Further arguments of :class:`~dgl_orient.nn.VGConv`.
 
@@ -94,7 +92,7 @@ class GlobalOrientation(nn.Module):
     >>> from dgl_orient import GlobalOrientation
     >>> pos = torch.rand(300, 3)
     >>> graph = dgl_orient.knn_graph(pos, k=16, batch_num_nodes=[200, 100])
-    >>> net = GlobalOrientation(sizes=(64, 16))
+    >>> net = GlobalOrientation(level_sizes=(64, 16))
     >>> net(graph, pos).shape
     torch.Size([2, 1, 3, 3])
     >>> scales = net.scales(graph, pos)
@@ -105,41 +103,42 @@ class GlobalOrientation(nn.Module):
     def __init__(
         self,
         num_orientations: int = 1,
-        sizes: Sequence[int | float] = (256, 64),
+        level_sizes: Sequence[int | float] = (256, 64),
         k: int = 16,
         in_feats: int = 0,
         in_vectors: int = 0,
         hidden_feats: int = 32,
         hidden_vectors: int = 16,
         num_layers: int = 2,
-        moments: bool = False,
-        surface: bool = False,
+        input_features: InputFeatures = "none",
         **conv,
     ) -> None:
         super().__init__()
         check_positive(num_orientations=num_orientations)
         check_positive(0, num_layers=num_layers)
-        check_level_sizes(sizes)
-        if surface and not moments:
-            raise DGLError("A surface is seen together with the cloud's moments: give moments=True too.")
-        self.sizes, self.k, self.moments, self.surface = tuple(sizes), check_k(k), moments, surface
-        #: of what is told of the points with ``moments``
-        self.num_products = num_products(num_cloud_vectors(surface)) if moments else 0
+        if input_features not in get_args(InputFeatures):
+            raise DGLError(
+                f"Expected input_features to be one of {', '.join(get_args(InputFeatures))}, got "
+                f"{input_features!r}."
+            )
+        check_level_sizes(level_sizes)
+        self.level_sizes, self.k, self.input_features = tuple(level_sizes), check_k(k), input_features
+        #: of what is told of the points with ``input_features``
+        self.num_products = num_products(num_input_vectors(input_features))
         self.in_feats, self.in_vectors, self.hidden_vectors = in_feats, in_vectors, hidden_vectors
-        if moments:
-            known = num_cloud_vectors(surface)
-            in_feats, in_vectors = in_feats + known, in_vectors + known
+        known = num_input_vectors(input_features)
+        in_feats, in_vectors = in_feats + known, in_vectors + known
         if num_layers == 0 and in_vectors == 0:
-            raise DGLError("Without layers orientations need vectors: give moments=True or in_vectors.")
+            raise DGLError("Without layers orientations need vectors: give input_features or in_vectors.")
         hidden = (hidden_feats, hidden_feats, hidden_vectors, hidden_vectors)
         first = (in_feats, hidden_feats, in_vectors, hidden_vectors)
         self.own = GVP(*first, vector_gate=True) if num_layers == 0 else None
         self.layers = nn.ModuleList(
             VGConv(*(hidden if number else first), **conv) for number in range(num_layers)
         )
-        self.pools = nn.ModuleList(VGConv(*hidden, **conv) for _ in range(len(self.sizes) + 1))
+        self.pools = nn.ModuleList(VGConv(*hidden, **conv) for _ in range(len(self.level_sizes) + 1))
         self.heads = nn.ModuleList(
-            FrameHead(hidden_vectors, num_orientations) for _ in range(len(self.sizes) + 2)
+            OrientationHead(hidden_vectors, num_orientations) for _ in range(len(self.level_sizes) + 2)
         )
 
     def reset_parameters(self) -> None:
@@ -174,14 +173,14 @@ class GlobalOrientation(nn.Module):
 
     def scales(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> ScaleOrientations:
         """The orientations of every scale, carried to each point; arguments as in :meth:`forward`."""
-        known = cloud_vectors(graph, pos, self.surface) if self.moments else None
+        known = self._input_features(graph, pos)
         encoded = self._encode(graph, pos, feat, vec, known)
         frames = [head(level.vec, level.size) for head, level in zip(self.heads, encoded)]
         point = [frame[level.anchor] for frame, level in zip(frames, encoded)]
-        centre, centroid = centred(pos, graph.batch_num_nodes().cpu()), encoded[-1]
+        centre, centroid = subtract_centroid(pos, graph.batch_num_nodes().cpu()), encoded[-1]
         place = centre if known is None else known[1][:, 0]
         return ScaleOrientations(
-            glob=self._of_clouds(graph, frames[-1]),
+            global_orient=self._of_clouds(graph, frames[-1]),
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centre.unsqueeze(1)),
             products=known and products(known[1]),
@@ -193,12 +192,12 @@ class GlobalOrientation(nn.Module):
         encoded = self._encode(graph, pos, feat, vec)
         return [head.pairs(level.vec, level.size) for head, level in zip(self.heads, encoded)]
 
-    def undetermined(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
+    def degenerate(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
         """Booleans ``(B, F)``: which of the clouds' orientations the geometry does not determine."""
         centroid = self._encode(graph, pos, feat, vec)[-1]
         present = graph.batch_num_nodes() > 0
         result = present.new_ones(len(present), self.heads[-1].num_orientations)
-        result[present] = self.heads[-1].undetermined(centroid.vec, centroid.size)
+        result[present] = self.heads[-1].degenerate(centroid.vec, centroid.size)
         return result
 
     def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec, known=None) -> list[_Encoded]:
@@ -206,12 +205,14 @@ class GlobalOrientation(nn.Module):
         check_coordinates(graph, pos)
         clouds = graph.batch_num_nodes().cpu()
         # Far from the origin the centroid could not be represented as exactly as the points' differences.
-        pos = centred(pos, clouds)
+        pos = subtract_centroid(pos, clouds)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos.device.type, enabled=False):
             feat, vec, size = self._of_points(graph, pos, feat, vec, known)
             encoded = [_Encoded(vec, size, torch.arange(len(pos), device=pos.device))]
-            for pool, level in zip(self.pools, farthest_point_hierarchy(pos, self.sizes, self.k, clouds)):
+            for pool, level in zip(
+                self.pools, farthest_point_hierarchy(pos, self.level_sizes, self.k, clouds)
+            ):
                 if level.index is None:
                     start = tuple(copy_u_mean(level.graph, values) for values in (feat, vec))
                 else:
@@ -228,8 +229,8 @@ class GlobalOrientation(nn.Module):
     def _of_points(self, graph: DGLGraph, pos: Tensor, feat, vec, known) -> tuple[Tensor, Tensor, Tensor]:
         """The points' features ``(N, C)`` and vectors ``(N, C, 3)``, and how long vectors are."""
         values = self._given(pos, feat, vec)
-        if self.moments:
-            known = known or cloud_vectors(graph, pos, self.surface)
+        known = known or self._input_features(graph, pos)
+        if known is not None:
             values = [torch.cat(both, 1) for both in zip(values, known)]
         if self.own is not None:
             # The cloud's vectors have a length of about 1.
@@ -237,6 +238,9 @@ class GlobalOrientation(nn.Module):
         for layer in self.layers:
             values = layer(graph, *values, pos)
         return *values, self.layers[-1].vector_size()
+
+    def _input_features(self, graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor] | None:
+        return None if self.input_features == "none" else input_features(graph, pos, self.input_features)
 
     def _given(self, pos: Tensor, feat, vec) -> list[Tensor]:
         """The features and vectors that points come with, without columns where these are none."""

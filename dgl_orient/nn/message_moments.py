@@ -19,7 +19,7 @@ def message_moments(
 ) -> Moments:
     r"""Those of :math:`u_j + w_i + M_i r_{ij}` over all edges, from sums over nodes.
 
-    Each of the three terms is centred first; then the mean of the squared sum is that of the squares and of
+    Each of the three terms is centered first; then the mean of the squared sum is that of the squares and of
     the mixed products, none of which needs a tensor of the messages' size.
 
     Parameters

@@ -6,8 +6,8 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .frame_head import FrameHead
 from .inputs import check_coordinates, check_positive
+from .orientation_head import OrientationHead
 from .vgconv import VGConv
 
 __all__ = ["OrientationNet"]
@@ -24,13 +24,13 @@ class OrientationNet(nn.Module):
 
     The two vectors of each orientation are learned combinations of a point's last vectors, divided by their
     spread, so that rounding does not decide where these are nearly parallel: see
-    :class:`~dgl_orient.nn.frame_head.FrameHead`.
+    :class:`~dgl_orient.nn.orientation_head.OrientationHead`.
 
     The orientations turn with the cloud: :math:`f(RX + t) = R f(X)`.
 
-    Every result is a proper rotation. Where a neighbourhood leaves an axis undetermined (fewer than two
+    Every result is a proper rotation. Where a neighbourhood leaves an axis degenerate (fewer than two
     neighbours that are apart, neighbours on one line, or so symmetric that they cancel), a fixed axis takes
-    its place, which cannot turn with the cloud; :meth:`undetermined` tells where.
+    its place, which cannot turn with the cloud; :meth:`degenerate` tells where.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class OrientationNet(nn.Module):
     >>> graph = dgl_orient.knn_graph(pos, k=16)
     >>> net = OrientationNet(num_orientations=2)
     >>> orient = net(graph, pos)
-    >>> orient.shape, int(net.undetermined(graph, pos).sum())
+    >>> orient.shape, int(net.degenerate(graph, pos).sum())
     (torch.Size([100, 2, 3, 3]), 0)
     """
 
@@ -73,7 +73,7 @@ class OrientationNet(nn.Module):
         for number in range(num_layers):
             sizes = (in_feats, in_vectors) if number == 0 else (hidden_feats, hidden_vectors)
             self.layers.append(VGConv(sizes[0], hidden_feats, sizes[1], hidden_vectors, **conv))
-        self.head = FrameHead(hidden_vectors, num_orientations)
+        self.head = OrientationHead(hidden_vectors, num_orientations)
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew."""
@@ -108,9 +108,9 @@ class OrientationNet(nn.Module):
         """The two vectors of every orientation before Gram-Schmidt, ``(N, F, 2, 3)``."""
         return self.head.pairs(*self._encode(graph, pos, feat, vec))
 
-    def undetermined(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
+    def degenerate(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
         """Booleans of shape ``(N, F)``: which orientations the geometry does not determine."""
-        return self.head.undetermined(*self._encode(graph, pos, feat, vec))
+        return self.head.degenerate(*self._encode(graph, pos, feat, vec))
 
     def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> tuple[Tensor, Tensor]:
         """What the head takes: the points' vectors ``(N, C, 3)``, and their size where nothing cancels."""

@@ -20,7 +20,7 @@ from .neighbourhoods import over_neighbourhoods
 
 __all__ = ["VGConv"]
 
-MESSAGES = ("both", "sender", "receiver")
+ENDPOINTS = ("both", "sender", "receiver")
 
 
 class VGConv(nn.Module):
@@ -34,7 +34,7 @@ class VGConv(nn.Module):
 
     with the edge's :math:`h_{ij}, V_{ij}` from :func:`~dgl_orient.nn.edges.edge_geometry`. The paper's
     formula has only :math:`h_i, V_i` in the message, with which nothing travels farther than one hop; that
-    literal form is ``message="receiver"``. A node without neighbours receives the message 0.
+    literal form is ``message_from="receiver"``. A node without neighbours receives the message 0.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class VGConv(nn.Module):
     in_vectors, out_vectors : int
         Numbers of vectors; ``in_vectors`` may be 0. Where in and out differ, the first residual is mapped
         linearly, and is absent if there is nothing to map.
-    message : {"both", "sender", "receiver"}
+    message_from : {"both", "sender", "receiver"}
         Whose features enter the message.
     edges : {"radial", "relative", "plain"}
         What the edges contribute.
@@ -72,7 +72,7 @@ class VGConv(nn.Module):
         out_feats: int,
         in_vectors: int,
         out_vectors: int,
-        message: str = "both",
+        message_from: str = "both",
         edges: str = "radial",
         message_layers: int = 1,
         activation: Activation | None = torch.nn.functional.silu,
@@ -81,13 +81,15 @@ class VGConv(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if message not in MESSAGES:
-            raise DGLError(f"Expected message to be one of {', '.join(MESSAGES)}, got {message!r}.")
+        if message_from not in ENDPOINTS:
+            raise DGLError(
+                f"Expected message_from to be one of {', '.join(ENDPOINTS)}, got {message_from!r}."
+            )
         check_positive(0, in_feats=in_feats, in_vectors=in_vectors)
         check_positive(out_feats=out_feats, out_vectors=out_vectors, message_layers=message_layers)
         check_probability(dropout=dropout)
         self.in_feats, self.in_vectors = in_feats, in_vectors
-        self.parties = ("receiver", "sender") if message == "both" else (message,)
+        self.parties = ("receiver", "sender") if message_from == "both" else (message_from,)
 
         active = dict(activation=activation, vector_activation=vector_activation, vector_gate=vector_gate)
         self.messages = Messages(

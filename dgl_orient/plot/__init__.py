@@ -9,7 +9,7 @@ from .colors import Coloring, by_category, by_direction, by_value
 from .page import cloud_page
 from .saving import save_figure
 from .scene import Look, OrientedCloud, arrows, oriented_cloud
-from .seen import Seen, look_into
+from .seen import OrientationTrace, trace_orientations
 from .show import save
 
 __all__ = [
@@ -17,14 +17,14 @@ __all__ = [
     "Coloring",
     "Look",
     "OrientedCloud",
-    "Seen",
+    "OrientationTrace",
     "arrows",
     "by_category",
     "by_direction",
     "by_value",
     "cloud_figure",
     "cloud_page",
-    "look_into",
+    "trace_orientations",
     "oriented_cloud",
     "save",
     "save_figure",

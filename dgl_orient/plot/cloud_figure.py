@@ -114,9 +114,9 @@ def _draw_global(axes: Axes, cloud: OrientedCloud, look: Look) -> list[np.ndarra
     """Draw the whole cloud's orientation in front of everything; its shapes."""
     from matplotlib.collections import PolyCollection
 
-    if cloud.glob is None:
+    if cloud.global_orient is None:
         raise DGLError("This cloud has no global orientation to draw; leave it out.")
-    frame, start = cloud.glob[look.orientation], cloud.centre[None]
+    frame, start = cloud.global_orient[look.orientation], cloud.centre[None]
     pieces = []
     for axis in look.axes:
         end = start + _GLOBAL_LENGTH * cloud.radius * frame[None, :, axis]

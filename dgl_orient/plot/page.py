@@ -67,7 +67,11 @@ def _check_alike(clouds: Sequence[OrientedCloud]) -> None:
     if not clouds:
         raise DGLError("Expected at least one cloud to show, got none.")
     kinds = {
-        (each.frames.shape[1:3], each.glob is None, tuple(coloring.name for coloring in each.colorings))
+        (
+            each.frames.shape[1:3],
+            each.global_orient is None,
+            tuple(coloring.name for coloring in each.colorings),
+        )
         for each in clouds
     }
     if len(kinds) > 1:
@@ -102,7 +106,7 @@ def _cloud(cloud: OrientedCloud) -> dict[str, object]:
         "pos": _packed(cloud.pos, "<f4"),
         "rows": _packed(cloud.rows, "<i4"),
         "frames": _packed(cloud.frames, "<f4"),
-        "glob": None if cloud.glob is None else _packed(cloud.glob, "<f4"),
+        "global_orient": None if cloud.global_orient is None else _packed(cloud.global_orient, "<f4"),
         "colorings": colorings,
         "turn": cloud.turn.ravel().tolist(),
         "centre": cloud.centre.tolist(),

@@ -85,7 +85,7 @@ def _draw_still(axes: Axes, networks: Mapping[str, Mapping[str, object]], kind: 
             trained = not labels or network == next(iter(networks))
             axes.bar(place, angles["median"], color=f"C{level}", alpha=1.0 if trained else 0.45)
             axes.vlines(place, angles["median"], angles["p90"], color="black", lw=0.8)
-            labels.append(f"{network}\n{words}\n{found['undetermined'][level]:.1%} undet.")
+            labels.append(f"{network}\n{words}\n{found['degenerate'][level]:.1%} undet.")
     axes.set_xticks(range(len(labels)), labels)
     axes.axhline(UNRELATED, color="grey", lw=0.8, ls=(0, (1, 2)))
     axes.set_ylim(0, 180)

@@ -27,7 +27,7 @@ class OrientedCloud:
     rows: np.ndarray  #: (M,) those with arrows: of the first m, each is the farthest from those before it
     frames: np.ndarray  #: (M, L, F, 3, 3) their orientations, axes in columns
     level_sizes: tuple[int, ...]  #: how many points each level has, which come first; 0 for the whole cloud
-    glob: np.ndarray | None  #: (F, 3, 3) the whole cloud's orientations
+    global_orient: np.ndarray | None  #: (F, 3, 3) the whole cloud's orientations
     colorings: tuple[Coloring, ...]  #: at least one
     turn: np.ndarray  #: (3, 3) the rotation that brought it from the first pose to this one
 
@@ -56,7 +56,7 @@ class OrientedCloud:
             self,
             pos=self.pos @ self.turn,
             frames=back @ self.frames,
-            glob=None if self.glob is None else back @ self.glob,
+            global_orient=None if self.global_orient is None else back @ self.global_orient,
             turn=np.eye(3),
         )
 
@@ -89,7 +89,7 @@ class Look:
 def oriented_cloud(
     pos: Tensor,
     orient: Tensor | None = None,
-    glob: Tensor | None = None,
+    global_orient: Tensor | None = None,
     colorings: Sequence[Coloring] = (),
     title: str = "",
     level_sizes: Sequence[int] | None = None,
@@ -106,7 +106,7 @@ def oriented_cloud(
     orient : Tensor, optional
         Orientations of the points, ``(N, 3, 3)`` or ``(N, F, 3, 3)``; of several levels,
         ``(N, L, F, 3, 3)``.
-    glob : Tensor, optional
+    global_orient : Tensor, optional
         Orientations of the whole cloud, ``(F, 3, 3)``.
     colorings : sequence of Coloring
         What the points' colours may tell; by default their distance from the centre.
@@ -151,7 +151,9 @@ def oriented_cloud(
         rows=rows,
         frames=frames.numpy(),
         level_sizes=tuple(sizes),
-        glob=None if glob is None else glob.detach().cpu().double().reshape(-1, 3, 3).numpy(),
+        global_orient=None
+        if global_orient is None
+        else global_orient.detach().cpu().double().reshape(-1, 3, 3).numpy(),
         colorings=tuple(colorings) or (distance,),
         turn=np.eye(3) if turn is None else turn.detach().cpu().double().numpy(),
     )

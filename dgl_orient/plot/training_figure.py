@@ -37,7 +37,7 @@ def training_figure(
     title : str
         What is written above all.
     result : callable, optional
-        Draws the test set's part: :func:`confusion`, :func:`iou_bars`, :func:`error_curve` or
+        RandomStream the test set's part: :func:`confusion`, :func:`iou_bars`, :func:`error_curve` or
         :func:`trajectories`.
 
     Examples

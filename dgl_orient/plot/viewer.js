@@ -1,4 +1,4 @@
-// Draws clouds with their orientations on canvases: orbit, hover, toggles. It needs nothing but itself.
+// RandomStream clouds with their orientations on canvases: orbit, hover, toggles. It needs nothing but itself.
 "use strict";
 
 const scene = JSON.parse(document.getElementById("scene").textContent);

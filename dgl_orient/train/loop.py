@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 from .._checks import as_plain
-from ..data import CloudLoader, cloud_loader
+from ..data import PointCloudLoader, point_cloud_loader
 from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16
 from .epochs import evaluate, train_epoch
@@ -190,7 +190,7 @@ class _Training:
             distributed.on_main(self._keep, run, is_best)
             self.told.epoch(run.number, record, is_best)
 
-    def _epoch(self, run: Run, train: CloudLoader, val: CloudLoader) -> dict[str, object]:
+    def _epoch(self, run: Run, train: PointCloudLoader, val: PointCloudLoader) -> dict[str, object]:
         began, lr = time.perf_counter(), run.rate.value
         draw_from(run.seed, run.epoch, distributed.rank())
         train.set_epoch(run.epoch)
@@ -246,14 +246,14 @@ class _Training:
         self._keep_network(run)
         self.records.save_last(run.number, run.state())
 
-    def _loader(self, dataset: Dataset, run: Run | None = None) -> CloudLoader:
+    def _loader(self, dataset: Dataset, run: Run | None = None) -> PointCloudLoader:
         """Batches to learn from in a run, or to measure by."""
         settings = self.settings
         options = dict(num_workers=settings.num_workers, pin_memory=self.device.type == "cuda")
         if run is None:
-            return cloud_loader(dataset, settings.eval_batch_size, **options)
+            return point_cloud_loader(dataset, settings.eval_batch_size, **options)
         size = settings.train_batch_size
-        return cloud_loader(
+        return point_cloud_loader(
             dataset,
             size,
             shuffle=True,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
-from ..data import cloud_loader
+from ..data import point_cloud_loader
 from .tasks import PointClassification, Task
 
 __all__ = ["predict"]
@@ -77,7 +77,7 @@ def predict(
         with tqdm(
             total=len(clouds), desc="Predicting", unit="cloud", disable=None if progress else True
         ) as bar:
-            for batch in cloud_loader(clouds, batch_size, num_workers=num_workers):
+            for batch in point_cloud_loader(clouds, batch_size, num_workers=num_workers):
                 graph, label = (batch, None) if isinstance(batch, DGLGraph) else batch
                 graph = graph.to(device)
                 output = task.forward(model, graph, None if label is None else label.to(device))

@@ -62,7 +62,7 @@ def test_undisturbed_clouds_are_scored_as_by_the_protocol(trained, raw_dir, monk
         expected = {metric: round(100 * value, 3) for metric, value in tests.items()}
         assert record["clean"] == record["jitter"]["0.0"] == expected
         assert list(record["density"]) == ["0.0", "8.0"]
-    # Draws come from the shape's number alone, so a second time gives the same.
+    # RandomStream come from the shape's number alone, so a second time gives the same.
     (trained / "quick" / "results" / "robustness.json").unlink()
     _call(trained, raw_dir, "robustness")
     assert _result(trained, "robustness")["networks"] == figures

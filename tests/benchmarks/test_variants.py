@@ -33,11 +33,11 @@ VARIANTS = {
     "oriented-dgcnn-attention": AttentiveOrientedDGCNN,
     "oriented-dgcnn-refined": RefinedOrientedDGCNN,
 }
-MOMENTS = dict(moments=True, num_layers=0, hidden_feats=8, hidden_vectors=8)
+MOMENTS = dict(input_features="covariance", num_layers=0, hidden_feats=8, hidden_vectors=8)
 SETTINGS = {
-    "canonical": dict(initial="canonical", sizes=(12,)),
-    "every": dict(initial="every", sizes=(), orientation=MOMENTS),
-    "constant": dict(initial="constant", sizes=(), orientation=MOMENTS, dynamic=False),
+    "canonical": dict(initial_feats="canonical", level_sizes=(12,)),
+    "every": dict(initial_feats="all_scales", level_sizes=(), orientation=MOMENTS),
+    "constant": dict(initial_feats="constant", level_sizes=(), orientation=MOMENTS, dynamic=False),
 }
 DOUBLE = dict(dtype=torch.float64)
 
@@ -151,7 +151,9 @@ def test_autocast_changes_answers_little(name):
 def test_a_recipe_of_oriented_dgcnn_serves(name):
     assert model_class(name, "pointcls") is VARIANTS[name]
     assert model_arguments(name, "pointcls") == model_arguments("oriented-dgcnn", "pointcls")
-    section = dict(preset="light", widths=[16, 16], num_orientations=2, sizes=[], initial="every")
+    section = dict(
+        preset="light", widths=[16, 16], num_orientations=2, level_sizes=[], initial_feats="all_scales"
+    )
     section |= dict(name=name, orientation=MOMENTS, k=8, dropout=0.1)
     data = {"name": "shapes", "num_points": 64, "num_shapes": 20}
     job = build(check({"pipeline_name": "pointcls", "data": data, "model": section}))

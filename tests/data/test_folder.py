@@ -9,7 +9,7 @@ from dgl import DGLError
 from dgl_orient.data.files import read_cloud
 from dgl_orient.data.folder import FolderDataset, _in_order
 from dgl_orient.data.listings import list_shapes
-from dgl_orient.data.transforms import Rotate
+from dgl_orient.data.transforms import RandomRotate
 
 OFF = "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
 
@@ -277,7 +277,7 @@ def test_transforms_are_applied(tmp_path):
     classes(tmp_path, {"a": 3, "b": 3})
     plain, turned = (
         FolderDataset(tmp_path, "all", num_points=8, transform=transform)
-        for transform in (None, Rotate("so3"))
+        for transform in (None, RandomRotate("so3"))
     )
     before, after = plain[0][0].ndata["pos"], turned[0][0].ndata["pos"]
     assert not torch.allclose(before, after)

@@ -2,16 +2,18 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data.clouds import CloudDataset, Clouds
+from dgl_orient.data.dataset import PointCloudDataset, PointClouds
 from dgl_orient.data.protocols import PROTOCOLS, protocol
 from tests.clouds import ball
 
 
-class Balls(CloudDataset):
+class Balls(PointCloudDataset):
     gravity = "y"
 
     def process(self):
-        self.clouds = Clouds.joined([{"pos": ball(20, seed, torch.float32).numpy()} for seed in range(4)])
+        self.clouds = PointClouds.joined(
+            [{"pos": ball(20, seed, torch.float32).numpy()} for seed in range(4)]
+        )
 
 
 def positions(dataset):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dgl_orient.data.draws import Draws
+from dgl_orient.data.random_stream import RandomStream
 from dgl_orient.data.shape_classes import SHAPE_CLASSES, sample_object
 from dgl_orient.data.solids import sample_union
 
@@ -10,13 +10,13 @@ COUNT = 25
 
 
 def _solids(name: str, number: int) -> list:
-    return [solid for _, solid in SHAPE_CLASSES[name].build(Draws(name, number))]
+    return [solid for _, solid in SHAPE_CLASSES[name].build(RandomStream(name, number))]
 
 
 def test_normals_lead_out_of_the_whole_object(name):
     for number in range(COUNT):
         solids = _solids(name, number)
-        points, normals, _ = sample_union(solids, 1000, Draws(name, number, "points"))
+        points, normals, _ = sample_union(solids, 1000, RandomStream(name, number, "points"))
         np.testing.assert_allclose((normals**2).sum(0), 1, atol=1e-12)
         below = np.any([solid.inside(points - 1e-5 * normals) for solid in solids], axis=0)
         above = np.any([solid.inside(points + 1e-5 * normals) for solid in solids], axis=0)
@@ -28,7 +28,7 @@ def test_no_two_solids_share_a_face(name):
     """Else their surface would count twice: seen as points of one that lie on another."""
     for number in range(COUNT):
         solids = _solids(name, number)
-        points, normals, which = sample_union(solids, 1000, Draws(name, number, "points"))
+        points, normals, which = sample_union(solids, 1000, RandomStream(name, number, "points"))
         below, above = points - 1e-6 * normals, points + 1e-6 * normals
         others = [(solid.inside(below) & ~solid.inside(above))[which != k] for k, solid in enumerate(solids)]
         assert np.concatenate(others).mean() < 0.002
@@ -37,7 +37,9 @@ def test_no_two_solids_share_a_face(name):
 def test_objects_hang_together(name):
     for number in range(COUNT):
         solids = _solids(name, number)
-        surfaces = [solid.candidates(Draws("surface", k), 600).points for k, solid in enumerate(solids)]
+        surfaces = [
+            solid.candidates(RandomStream("surface", k), 600).points for k, solid in enumerate(solids)
+        ]
         touching = np.array([[solid.inside(points).any() for points in surfaces] for solid in solids])
         reached = np.linalg.matrix_power((touching | touching.T | np.eye(len(solids), dtype=bool)) * 1.0, 16)
         assert (reached > 0).all()
@@ -46,16 +48,20 @@ def test_objects_hang_together(name):
 def test_every_object_has_all_parts_of_its_class(name):
     shape_class = SHAPE_CLASSES[name]
     for number in range(COUNT):
-        names = [part for part, _ in shape_class.build(Draws(name, number))]
+        names = [part for part, _ in shape_class.build(RandomStream(name, number))]
         assert set(names) == set(shape_class.parts)
-        part = sample_object(shape_class, 2000, Draws(name, number), Draws(name, number, "points"))[2]
+        part = sample_object(
+            shape_class, 2000, RandomStream(name, number), RandomStream(name, number, "points")
+        )[2]
         assert (np.bincount(part, minlength=len(shape_class.parts)) >= 10).all()
 
 
 def test_objects_differ_in_proportions(name):
     extents = []
     for number in range(COUNT):
-        points = sample_object(SHAPE_CLASSES[name], 300, Draws(name, number), Draws("points"))[0]
+        points = sample_object(SHAPE_CLASSES[name], 300, RandomStream(name, number), RandomStream("points"))[
+            0
+        ]
         extents.append(np.sort(np.ptp(points, axis=1)))
     slenderness = np.array([extent[0] / extent[2] for extent in extents])
     assert slenderness.max() > 1.5 * slenderness.min()
@@ -66,11 +72,13 @@ def test_half_of_all_objects_are_mirrored_and_nothing_else_changes(name):
     shape_class = SHAPE_CLASSES[name]
     mirrored = []
     for number in range(60):
-        form = Draws(name, number)
+        form = RandomStream(name, number)
         form.chance(0.5)  # what sample_object draws first
         parts, solids = zip(*shape_class.build(form))
-        points, normals, which = sample_union(solids, 50, Draws(name, number, "points"))
-        pos, normal, part = sample_object(shape_class, 50, Draws(name, number), Draws(name, number, "points"))
+        points, normals, which = sample_union(solids, 50, RandomStream(name, number, "points"))
+        pos, normal, part = sample_object(
+            shape_class, 50, RandomStream(name, number), RandomStream(name, number, "points")
+        )
         assert [shape_class.parts[k] for k in part] == [parts[k] for k in which]
         flip = np.array([[1.0], [-1.0 if (pos[1] != points[1]).any() else 1.0], [1.0]])
         assert np.array_equal(pos, flip * points) and np.array_equal(normal, flip * normals)

@@ -46,7 +46,7 @@ def test_clouds_fill_the_unit_sphere_about_their_mean():
 
 
 def test_sizes_are_kept_on_request():
-    scaled, own = Shapes(**SMALL), Shapes(unit_sphere=False, **SMALL)
+    scaled, own = Shapes(**SMALL), Shapes(normalize=False, **SMALL)
     a, b = (shapes.clouds.node["pos"].reshape(20, 64, 3).astype(float) for shapes in (scaled, own))
     b = b - b.mean(1, keepdims=True)
     np.testing.assert_allclose(a, b / np.linalg.norm(b, axis=2).max(1)[:, None, None], atol=1e-5)
@@ -67,7 +67,7 @@ def test_other_splits_and_seeds_hold_other_shapes(other):
     def extents(shapes: Shapes) -> np.ndarray:
         return np.ptp(shapes.clouds.node["pos"].reshape(100, 32, 3), axis=1)
 
-    options = dict(num_points=32, num_shapes=100, unit_sphere=False)
+    options = dict(num_points=32, num_shapes=100, normalize=False)
     first, second = extents(Shapes(**options)), extents(Shapes(**options | other))
     assert np.abs(first[:, None] - second[None]).max(-1).min() > 1e-4
 
@@ -91,7 +91,7 @@ def test_more_shapes_and_other_classes_leave_a_cloud_as_it_is():
 
 
 def test_more_points_lie_on_the_same_objects():
-    options = dict(num_shapes=20, unit_sphere=False)
+    options = dict(num_shapes=20, normalize=False)
     coarse, fine = Shapes(num_points=500, **options), Shapes(num_points=4000, **options)
     a, b = (shapes.clouds.node["pos"].reshape(20, -1, 3) for shapes in (coarse, fine))
     assert np.abs(np.ptp(a, axis=1) - np.ptp(b, axis=1)).max() < 0.12

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from dgl_orient.data.draws import Draws
+from dgl_orient.data.random_stream import RandomStream
 from dgl_orient.data.solids import Arc, Ellipsoid, Prism, Revolved, sample_union
 
 SQUARE = [(0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)]
@@ -56,7 +56,7 @@ def case(request):
 
 def test_area_is_the_kept_share_of_the_bound(case):
     solid, area, _ = case
-    kept = solid.candidates(Draws("area"), 100_000).kept.mean()
+    kept = solid.candidates(RandomStream("area"), 100_000).kept.mean()
     assert kept * solid.bound == pytest.approx(area, rel=0.01)
     assert solid.bound >= area * (1 - 1e-12)
 
@@ -64,7 +64,7 @@ def test_area_is_the_kept_share_of_the_bound(case):
 def test_samples_obey_the_divergence_theorem(case):
     """The mean of F · n over a uniform sample is the integral of div F, here for (x, 0, 0) and so on."""
     solid, area, volume = case
-    points, normals, kept = solid.candidates(Draws("divergence"), 100_000)
+    points, normals, kept = solid.candidates(RandomStream("divergence"), 100_000)
     flux = points[:, None, kept] * normals[None, :, kept]  # (3, 3, n)
     error = 5 * flux.std(-1) / math.sqrt(kept.sum()) + 1e-9
     assert (np.abs(flux.mean(-1) - volume / area * np.eye(3)) < error).all()
@@ -73,7 +73,7 @@ def test_samples_obey_the_divergence_theorem(case):
 
 def test_normals_lead_from_inside_to_outside(case):
     solid, _, _ = case
-    points, normals, _ = solid.candidates(Draws("normals"), 5000)
+    points, normals, _ = solid.candidates(RandomStream("normals"), 5000)
     np.testing.assert_allclose((normals**2).sum(0), 1, atol=1e-12)
     # An edge is nearer than the step for a few points of the sharper solids.
     assert solid.inside(points - 1e-6 * normals).mean() > 0.999
@@ -82,7 +82,7 @@ def test_normals_lead_from_inside_to_outside(case):
 
 def test_inside_fills_the_volume(case):
     solid, _, volume = case
-    points = Draws("volume").unit(3, 200_000) * 9 - 4.5
+    points = RandomStream("volume").unit(3, 200_000) * 9 - 4.5
     inside = solid.inside(points).mean()
     assert inside * 9**3 == pytest.approx(volume, abs=5 * 9**3 * math.sqrt(inside / 200_000))
 
@@ -93,7 +93,7 @@ def test_an_oblique_tapered_prism_is_the_hull_of_its_corners():
     top = np.column_stack([0.4 * square + [0.7, -0.3], np.full(4, 2.0)])
     hull = trimesh.Trimesh(np.vstack([np.column_stack([square, np.zeros(4)]), top])).convex_hull
     assert solid.bound == pytest.approx(hull.area, rel=1e-12)
-    points, normals, _ = solid.candidates(Draws("oblique"), 2000)
+    points, normals, _ = solid.candidates(RandomStream("oblique"), 2000)
     # Every point lies on a face of the hull, and has that face's normal.
     heights = ((points.T[:, None] - hull.triangles_center) * hull.face_normals).sum(-1)  # (n, faces)
     assert np.abs(heights).min(1).max() < 1e-12
@@ -102,7 +102,7 @@ def test_an_oblique_tapered_prism_is_the_hull_of_its_corners():
 
 
 def test_points_spread_over_faces_in_proportion_to_their_area():
-    normals = Prism(SQUARE, 3).candidates(Draws("faces"), 140_000).normals
+    normals = Prism(SQUARE, 3).candidates(RandomStream("faces"), 140_000).normals
     counts = [((normals[axis] * sign) > 0.5).sum() for axis in range(3) for sign in (-1, 1)]
     expected = np.array([30_000] * 4 + [10_000] * 2)
     assert ((counts - expected) ** 2 / expected).sum() < 20.5  # chi-square of 5 degrees of freedom, 1 of 1000
@@ -110,20 +110,20 @@ def test_points_spread_over_faces_in_proportion_to_their_area():
 
 def test_placement_moves_turns_and_aims():
     tip = Revolved([(0, 0), (1e-9, 0), (0, 1)])  # a needle along z
-    needle = tip.turned("x", 0.25).moved(5).candidates(Draws("needle"), 100).points
+    needle = tip.turned("x", 0.25).moved(5).candidates(RandomStream("needle"), 100).points
     assert (needle[1] <= 0).all() and needle[0] == pytest.approx(5)  # z goes to -y
-    aimed = tip.aimed((3, 4, 0)).moved(z=2).candidates(Draws("needle"), 100).points
+    aimed = tip.aimed((3, 4, 0)).moved(z=2).candidates(RandomStream("needle"), 100).points
     np.testing.assert_allclose(aimed[0] / 3, aimed[1] / 4, atol=1e-8)
     assert aimed[0].min() >= -1e-8 and aimed[2] == pytest.approx(2)
     bow = Arc(1, 0.1, 0.5).aimed((0, 1, 0), aside=(-1, 0, 0))
-    points = bow.candidates(Draws("bow"), 1000).points
+    points = bow.candidates(RandomStream("bow"), 1000).points
     assert points[0].max() < 0.11 and np.abs(points[1]).max() <= 0.1 + 1e-12
 
 
 def test_a_union_has_no_surface_within_and_is_uniform():
     """Two unit spheres at distance 1: each loses a cap of height 1/2, so a quarter of its area."""
     spheres = [Ellipsoid(1, 1, 1), Ellipsoid(1, 1, 1).moved(1)]
-    points, normals, which = sample_union(spheres, 40_000, Draws("union"))
+    points, normals, which = sample_union(spheres, 40_000, RandomStream("union"))
     assert points.shape == normals.shape == (3, 40_000) and which.shape == (40_000,)
     assert (points[0] < 0.5 + 1e-9)[which == 0].all() and (points[0] > 0.5 - 1e-9)[which == 1].all()
     # On a sphere, equal steps along any axis hold equal areas: here six from -1 to 1/2, and six mirrored.
@@ -135,10 +135,10 @@ def test_a_union_has_no_surface_within_and_is_uniform():
 def test_the_first_points_of_a_union_are_a_fair_sample_too():
     """A box of area 6 and one of area 54 apart from it: one point in ten, also if few points are wanted."""
     boxes = [Prism(SQUARE, 1), Prism([(3 * x, 3 * y) for x, y in SQUARE], 3).moved(9)]
-    small = [(sample_union(boxes, 5, Draws("few", n))[2] == 0).sum() for n in range(600)]
+    small = [(sample_union(boxes, 5, RandomStream("few", n))[2] == 0).sum() for n in range(600)]
     assert sum(small) == pytest.approx(300, abs=5 * math.sqrt(3000 * 0.1 * 0.9))
 
 
 def test_a_part_wholly_inside_gets_no_points():
-    _, _, which = sample_union([Ellipsoid(1, 1, 1), Prism(SQUARE, 0.5)], 3000, Draws("hidden"))
+    _, _, which = sample_union([Ellipsoid(1, 1, 1), Prism(SQUARE, 0.5)], 3000, RandomStream("hidden"))
     assert (which == 0).all()

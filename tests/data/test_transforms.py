@@ -4,27 +4,35 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from dgl_orient.data.transforms import DropPoints, Jitter, Resample, Rotate, Scale, Shift, UnitSphere
+from dgl_orient.data.transforms import (
+    FixedPoints,
+    NormalizeScale,
+    RandomJitter,
+    RandomPointDropout,
+    RandomRotate,
+    RandomScale,
+    RandomTranslate,
+)
 from tests.clouds import SIZES, ball
 
 TYPES = (torch.float32, torch.float64)
 ALL = [
-    Rotate("so3"),
-    Rotate("x"),
-    Rotate("y"),
-    Rotate("z"),
-    Rotate("none"),
-    Scale(),
-    Scale(0.5, 2, anisotropic=True),
-    Shift(),
-    Jitter(),
-    DropPoints(),
-    Resample(20),
-    Resample(20, replace=True),
-    Resample(20, "first"),
-    Resample(20, "farthest"),
-    Resample(20, "even"),
-    UnitSphere(),
+    RandomRotate("so3"),
+    RandomRotate("x"),
+    RandomRotate("y"),
+    RandomRotate("z"),
+    RandomRotate("none"),
+    RandomScale(),
+    RandomScale(0.5, 2, anisotropic=True),
+    RandomTranslate(),
+    RandomJitter(),
+    RandomPointDropout(),
+    FixedPoints(20),
+    FixedPoints(20, replace=True),
+    FixedPoints(20, "first"),
+    FixedPoints(20, "farthest"),
+    FixedPoints(20, "even"),
+    NormalizeScale(),
 ]
 
 
@@ -81,7 +89,7 @@ def test_the_given_graph_stays_and_types_names_and_clouds_are_kept(transform, dt
 @pytest.mark.parametrize("dtype", TYPES)
 def test_rotation_turns_points_and_vectors_alike_each_cloud_its_own_way(mode, dtype):
     graph = clouds(SIZES, dtype)
-    after = Rotate(mode, vectors=["own", "many"])(graph)
+    after = RandomRotate(mode, vectors=["own", "many"])(graph)
     tolerance = 1e-4 if dtype == torch.float32 else 1e-10
     matrices = []
     for i in range(len(SIZES)):
@@ -102,7 +110,7 @@ def test_rotation_turns_points_and_vectors_alike_each_cloud_its_own_way(mode, dt
 
 def test_a_single_cloud_is_turned_with_all_its_vectors():
     graph = clouds()
-    after = Rotate("so3", vectors="many")(graph)
+    after = RandomRotate("so3", vectors="many")(graph)
     matrix = solved_rotation(graph.ndata["vel"], after.ndata["vel"])
     for name in ("pos", "many"):
         expected = graph.ndata[name].double() @ matrix.T
@@ -111,25 +119,25 @@ def test_a_single_cloud_is_turned_with_all_its_vectors():
 
 def test_angles_cover_the_circle_and_rotations_so3_evenly():
     point = dgl_orient.point_cloud(torch.tensor([[1.0, 0, 0]]).repeat(4000, 1), [1] * 4000)
-    turned = Rotate("z")(point).ndata["pos"]
+    turned = RandomRotate("z")(point).ndata["pos"]
     angles = torch.atan2(turned[:, 1], turned[:, 0])
     assert torch.histc(angles, 8, -torch.pi, torch.pi).sub(500).abs().max() < 100
     # On a sphere every coordinate is uniform.
-    turned = Rotate("so3")(point).ndata["pos"]
+    turned = RandomRotate("so3")(point).ndata["pos"]
     for axis in range(3):
         assert torch.histc(turned[:, axis], 8, -1, 1).sub(500).abs().max() < 100
 
 
 def test_no_rotation_leaves_all_as_it_is():
     graph = clouds()
-    after = Rotate("none")(graph)
+    after = RandomRotate("none")(graph)
     assert after is not graph
     assert all(torch.equal(value, graph.ndata[name]) for name, value in fields(after).items())
 
 
 def test_scaling_stretches_positions_and_velocities_and_leaves_normals():
     graph = clouds(SIZES, torch.float64)
-    after = Scale(0.5, 2, vectors=["own", "many"])(graph)
+    after = RandomScale(0.5, 2, vectors=["own", "many"])(graph)
     factors = [b[0, 0] / a[0, 0] for a, b in zip(by_cloud(graph, "pos"), by_cloud(after, "pos"))]
     assert all(0.5 <= factor <= 2 for factor in factors) and len(set(factors)) == 3
     for name in ("pos", "target_pos", "vel", "target_vel", "own", "many"):
@@ -145,7 +153,7 @@ def test_normals_stay_perpendicular_to_a_stretched_plane():
     graph = dgl_orient.point_cloud(flat @ basis)
     graph.ndata["normal"] = torch.nn.functional.normalize(torch.linalg.cross(*basis), dim=0).repeat(50, 1)
     graph.ndata["normal"][0] = 0
-    after = Scale(0.2, 3, anisotropic=True)(graph)
+    after = RandomScale(0.2, 3, anisotropic=True)(graph)
     factors = (after.ndata["pos"] / graph.ndata["pos"])[0]
     assert factors.max() / factors.min() > 1.1
     assert (after.ndata["pos"] @ after.ndata["normal"][1]).abs().max() < 1e-12
@@ -154,7 +162,7 @@ def test_normals_stay_perpendicular_to_a_stretched_plane():
 
 def test_shifting_moves_points_and_their_targets_only():
     graph = clouds(SIZES, torch.float64)
-    after = Shift(0.3)(graph)
+    after = RandomTranslate(0.3)(graph)
     moved = [b - a for a, b in zip(by_cloud(graph, "pos"), by_cloud(after, "pos"))]
     for each, a, b in zip(moved, by_cloud(graph, "target_pos"), by_cloud(after, "target_pos")):
         assert torch.allclose(each, each[0].expand_as(each)) and each.abs().max() <= 0.3
@@ -167,7 +175,7 @@ def test_shifting_moves_points_and_their_targets_only():
 def test_jitter_is_normal_and_clipped_and_moves_nothing_else():
     graph = dgl_orient.point_cloud(torch.zeros(20000, 3))
     graph.ndata["target_pos"] = torch.zeros(20000, 3)
-    after = Jitter(0.01, 0.02)(graph)
+    after = RandomJitter(0.01, 0.02)(graph)
     noise = after.ndata["pos"]
     assert noise.abs().max() == pytest.approx(0.02)
     # Two standard deviations hold 95.45 % of a normal variable.
@@ -180,7 +188,7 @@ def test_dropping_leaves_a_random_part_in_order():
     sizes = set()
     for seed in range(30):
         torch.manual_seed(seed)
-        after = DropPoints(0.8)(clouds(SIZES))
+        after = RandomPointDropout(0.8)(clouds(SIZES))
         kept = by_cloud(after, "part")
         starts = [0, SIZES[0], SIZES[0] + SIZES[1]]
         for part, start, size in zip(kept, starts, SIZES):
@@ -188,14 +196,14 @@ def test_dropping_leaves_a_random_part_in_order():
             assert 0.2 * size - 1e-9 <= len(part) <= size
         sizes.add(len(kept[0]))
     assert len(sizes) > 10 and min(sizes) < 12 and max(sizes) > 26
-    assert DropPoints(0.99)(dgl_orient.point_cloud(torch.rand(1, 3))).num_nodes() == 1
-    assert DropPoints(0)(clouds()).num_nodes() == 60
+    assert RandomPointDropout(0.99)(dgl_orient.point_cloud(torch.rand(1, 3))).num_nodes() == 1
+    assert RandomPointDropout(0)(clouds()).num_nodes() == 60
 
 
 @pytest.mark.parametrize("method", ["random", "first", "farthest", "even"])
 @pytest.mark.parametrize("number", [1, 9, 25, 70])
 def test_resampling_takes_every_point_before_one_again(method, number):
-    after = Resample(number, method)(clouds(SIZES))
+    after = FixedPoints(number, method)(clouds(SIZES))
     assert after.batch_num_nodes().tolist() == [number] * 3
     starts = [0, SIZES[0], SIZES[0] + SIZES[1]]
     for part, start, size in zip(by_cloud(after, "part"), starts, SIZES):
@@ -206,13 +214,13 @@ def test_resampling_takes_every_point_before_one_again(method, number):
 
 
 def test_replacement_takes_some_points_twice():
-    taken = Resample(60, replace=True)(clouds()).ndata["part"]
+    taken = FixedPoints(60, replace=True)(clouds()).ndata["part"]
     assert len(taken) == 60 and 30 < len(taken.unique()) < 48
 
 
 def test_farthest_points_spread_out():
     line = dgl_orient.point_cloud(torch.linspace(0, 1, 101).view(-1, 1) ** 3 * torch.tensor([[1.0, 0, 0]]))
-    spread = Resample(5, "farthest")(line).ndata["pos"][:, 0].sort()[0]
+    spread = FixedPoints(5, "farthest")(line).ndata["pos"][:, 0].sort()[0]
     assert torch.allclose(spread, torch.linspace(0, 1, 5), atol=0.03)
 
 
@@ -220,16 +228,16 @@ def test_farthest_points_spread_out():
 def test_even_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
     graph = clouds(sizes)
     torch.manual_seed(3)
-    even = Resample(7, "even")(graph).ndata["part"]
+    even = FixedPoints(7, "even")(graph).ndata["part"]
     torch.manual_seed(3)
-    assert torch.equal(even, Resample(7, "farthest")(Resample(14)(graph)).ndata["part"])
+    assert torch.equal(even, FixedPoints(7, "farthest")(FixedPoints(14)(graph)).ndata["part"])
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("sizes", [(60,), SIZES], ids=str)
 def test_the_unit_sphere_has_centroid_0_and_radius_1(dtype, sizes):
     graph = clouds(sizes, dtype)
-    after = UnitSphere(vectors=["own"])(graph)
+    after = NormalizeScale(vectors=["own"])(graph)
     pairs = zip(*(by_cloud(g, name) for name in ("pos", "target_pos", "vel", "own") for g in (graph, after)))
     for pos, pos_after, target, target_after, vel, vel_after, own, own_after in pairs:
         assert pos_after.mean(0).abs().max() < 1e-5
@@ -244,20 +252,22 @@ def test_the_unit_sphere_has_centroid_0_and_radius_1(dtype, sizes):
 
 
 def test_the_unit_sphere_of_ugly_clouds():
-    same = UnitSphere()(dgl_orient.point_cloud(torch.full((5, 3), 7.0)))
+    same = NormalizeScale()(dgl_orient.point_cloud(torch.full((5, 3), 7.0)))
     assert torch.equal(same.ndata["pos"], torch.zeros(5, 3))
     for scale in (1e-30, 1e30):
-        pos = UnitSphere()(dgl_orient.point_cloud(scale * ball(30, dtype=torch.float32))).ndata["pos"]
+        pos = NormalizeScale()(dgl_orient.point_cloud(scale * ball(30, dtype=torch.float32))).ndata["pos"]
         assert pos.norm(dim=1).max() == pytest.approx(1)
-    far = UnitSphere()(dgl_orient.point_cloud(1e6 + ball(30)))
-    torch.testing.assert_close(far.ndata["pos"], UnitSphere()(dgl_orient.point_cloud(ball(30))).ndata["pos"])
+    far = NormalizeScale()(dgl_orient.point_cloud(1e6 + ball(30)))
+    torch.testing.assert_close(
+        far.ndata["pos"], NormalizeScale()(dgl_orient.point_cloud(ball(30))).ndata["pos"]
+    )
 
 
 @pytest.mark.parametrize("transform", ALL, ids=repr)
 def test_clouds_without_points(transform):
     batch = dgl_orient.point_cloud(torch.zeros(3, 3), [3, 0])
     none = dgl_orient.point_cloud(torch.zeros(0, 3), [])
-    if isinstance(transform, Resample):
+    if isinstance(transform, FixedPoints):
         with pytest.raises(DGLError, match="has none"):
             transform(batch)
     else:
@@ -269,7 +279,7 @@ def test_clouds_without_points(transform):
 def test_edges_are_kept_or_refused(transform):
     graph = dgl_orient.knn_graph(ball(60, dtype=torch.float32), 4, [30, 30])
     graph.ndata["pos"] = ball(60, dtype=torch.float32)
-    if isinstance(transform, (DropPoints, Resample)):
+    if isinstance(transform, (RandomPointDropout, FixedPoints)):
         with pytest.raises(DGLError, match="without edges"):
             transform(graph)
     else:
@@ -290,24 +300,24 @@ def test_what_is_no_cloud_is_refused(transform):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Rotate("w"),
-        lambda: Rotate("SO3"),
-        lambda: Scale(0, 1),
-        lambda: Scale(2, 1),
-        lambda: Scale("a"),
-        lambda: Shift(-1),
-        lambda: Shift(float("nan")),
-        lambda: Jitter(-0.1),
-        lambda: Jitter(0.1, float("inf")),
-        lambda: DropPoints(1),
-        lambda: DropPoints(None),
-        lambda: Resample(0),
-        lambda: Resample(2.5),
-        lambda: Resample(5, "last"),
-        lambda: Resample(5, "farthest", replace=True),
-        lambda: Resample(5, "even", replace=True),
-        lambda: Rotate("z", vectors=["speed"])(clouds()),
-        lambda: Scale(vectors=["charge"])(clouds()),
+        lambda: RandomRotate("w"),
+        lambda: RandomRotate("SO3"),
+        lambda: RandomScale(0, 1),
+        lambda: RandomScale(2, 1),
+        lambda: RandomScale("a"),
+        lambda: RandomTranslate(-1),
+        lambda: RandomTranslate(float("nan")),
+        lambda: RandomJitter(-0.1),
+        lambda: RandomJitter(0.1, float("inf")),
+        lambda: RandomPointDropout(1),
+        lambda: RandomPointDropout(None),
+        lambda: FixedPoints(0),
+        lambda: FixedPoints(2.5),
+        lambda: FixedPoints(5, "last"),
+        lambda: FixedPoints(5, "farthest", replace=True),
+        lambda: FixedPoints(5, "even", replace=True),
+        lambda: RandomRotate("z", vectors=["speed"])(clouds()),
+        lambda: RandomScale(vectors=["charge"])(clouds()),
     ],
 )
 def test_bad_arguments_are_refused(make):
@@ -316,42 +326,50 @@ def test_bad_arguments_are_refused(make):
 
 
 def test_they_say_what_they_do():
-    assert repr(dgl.transforms.Compose([Rotate("z"), Scale(), Jitter()])).split() == [
+    assert repr(dgl.transforms.Compose([RandomRotate("z"), RandomScale(), RandomJitter()])).split() == [
         "Compose([",
-        "Rotate('z'),",
-        "Scale(0.6667,",
+        "RandomRotate('z'),",
+        "RandomScale(0.6667,",
         "1.5),",
-        "Jitter(0.01,",
+        "RandomJitter(0.01,",
         "0.05)",
         "])",
     ]
-    assert [repr(each) for each in (Resample(5, replace=True), UnitSphere("own"), Shift(), DropPoints())] == [
-        "Resample(5, 'random', replace=True)",
-        "UnitSphere(vectors=('own',))",
-        "Shift(0.2)",
-        "DropPoints(0.5)",
+    assert [
+        repr(each)
+        for each in (
+            FixedPoints(5, replace=True),
+            NormalizeScale("own"),
+            RandomTranslate(),
+            RandomPointDropout(),
+        )
+    ] == [
+        "FixedPoints(5, 'random', replace=True)",
+        "NormalizeScale(vectors=('own',))",
+        "RandomTranslate(0.2)",
+        "RandomPointDropout(0.5)",
     ]
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1.0, 1e160])
 def test_unit_spheres_of_any_scale(scale):
-    pos = UnitSphere()(dgl_orient.point_cloud(scale * ball(30), [10, 20])).ndata["pos"]
+    pos = NormalizeScale()(dgl_orient.point_cloud(scale * ball(30), [10, 20])).ndata["pos"]
     for part in pos.split([10, 20]):
         torch.testing.assert_close(part.norm(dim=1).max(), torch.tensor(1.0, dtype=torch.float64))
 
 
 def test_what_cannot_be_computed_is_refused():
     with pytest.raises(DGLError, match="radius below 1e"):
-        UnitSphere()(dgl_orient.point_cloud(1e305 * ball(30)))
+        NormalizeScale()(dgl_orient.point_cloud(1e305 * ball(30)))
     for make in (
-        lambda: Scale(1e-39, 1.0),
-        lambda: Scale(1.0, 1e39),
-        lambda: Shift(1e39),
-        lambda: Jitter(1e39),
+        lambda: RandomScale(1e-39, 1.0),
+        lambda: RandomScale(1.0, 1e39),
+        lambda: RandomTranslate(1e39),
+        lambda: RandomJitter(1e39),
     ):
         with pytest.raises(DGLError, match="Expected"):
             make()
     cloud = dgl_orient.point_cloud(ball(2))
     cloud.ndata["vel"] = torch.ones(2, 3, dtype=torch.int64)
     with pytest.raises(DGLError, match=r"floating-point numbers in ndata\['vel'\]"):
-        Rotate("x")(cloud)
+        RandomRotate("x")(cloud)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data import FolderDataset, Shapes, UnitSphere, read_cloud, write_cloud
+from dgl_orient.data import FolderDataset, NormalizeScale, Shapes, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
 from dgl_orient.go.build import load_trained
@@ -43,7 +43,7 @@ def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
     result = _apply("pointcls", files, tmp_path / "out", batch_size=3)
     trained = load_trained(tiny.trained("pointcls"))
     for entry in result.predictions:
-        graph = UnitSphere()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
+        graph = NormalizeScale()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
         expected = trained.model(graph)[0].softmax(0)
         assert entry["class"] == trained.facts["class_names"][int(expected.argmax())]
         given = torch.tensor(list(entry["probabilities"].values()))
@@ -91,7 +91,7 @@ def test_normals_turn_with_the_cloud(tmp_path):
     before, after = (read_cloud(entry["output"], dtype=np.float64)["normal"] for entry in result.predictions)
     assert np.linalg.norm(before, axis=1) == pytest.approx(1, abs=1e-5)
     close = np.abs(after - before @ turn.numpy().T).max(1) < 1e-2
-    assert close.mean() > 0.9  # all but points whose frame is nearly undetermined
+    assert close.mean() > 0.9  # all but points whose frame is nearly degenerate
 
 
 def test_particles_get_their_positions(tmp_path):

@@ -12,7 +12,7 @@ import torch
 from dgl import DGLError
 from torch import nn
 
-from dgl_orient.data import CloudDataset, Clouds, Shapes, write_cloud
+from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply
 from dgl_orient.go.apply_data import apply_data
 from dgl_orient.go.build import Trained, build, facts_of, load_trained, model_of, transform_steps
@@ -69,22 +69,22 @@ def test_augmentation_is_for_training_only():
     }
     recipe = tiny.recipe("pointcls", augment=augment)
     assert transform_steps(recipe, "train") == [
-        ("Resample", (20,)),
-        ("UnitSphere", ()),
-        ("Scale", (0.5, 2.0)),
-        ("Scale", (0.8, 1.2, True)),
-        ("Shift", (0.1,)),
-        ("DropPoints", (0.3,)),
-        ("Jitter", (0.01, 0.05)),
-        ("Rotate", ("z",)),
+        ("FixedPoints", (20,)),
+        ("NormalizeScale", ()),
+        ("RandomScale", (0.5, 2.0)),
+        ("RandomScale", (0.8, 1.2, True)),
+        ("RandomTranslate", (0.1,)),
+        ("RandomPointDropout", (0.3,)),
+        ("RandomJitter", (0.01, 0.05)),
+        ("RandomRotate", ("z",)),
     ]
-    assert transform_steps(recipe, "test") == [("UnitSphere", ()), ("Rotate", ("so3",))]
+    assert transform_steps(recipe, "test") == [("NormalizeScale", ()), ("RandomRotate", ("so3",))]
     assert transform_steps(tiny.recipe("nbody"), "train") == []
 
 
 def test_even_samples_are_the_farthest_apart_of_twice_as_many():
     recipe = tiny.recipe("pointcls", augment={"sample": 20, "even": True})
-    assert transform_steps(recipe, "train")[:2] == [("Resample", (20, "even")), ("UnitSphere", ())]
+    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, "even")), ("NormalizeScale", ())]
 
     def nearest(recipe):
         pos = build(recipe).splits.train[0][0].ndata["pos"]
@@ -119,13 +119,13 @@ def test_clouds_of_a_folder_are_put_into_the_unit_sphere(tmp_path):
     job = build(recipe)
     pos = job.splits.train[0][0].ndata["pos"]
     assert float(pos.norm(dim=1).max()) == pytest.approx(1, abs=1e-5)
-    assert transform_steps(recipe, "train")[-1] == ("Rotate", ("y",))
+    assert transform_steps(recipe, "train")[-1] == ("RandomRotate", ("y",))
     assert job.task.num_classes == 2
 
 
 def test_shapes_may_keep_their_sizes():
-    recipe = tiny.recipe("pointcls", data={"unit_sphere": False})
-    assert transform_steps(recipe, "test") == [("Rotate", ("so3",))]
+    recipe = tiny.recipe("pointcls", data={"normalize": False})
+    assert transform_steps(recipe, "test") == [("RandomRotate", ("so3",))]
 
 
 def test_presets_and_arguments_reach_the_network():
@@ -318,7 +318,7 @@ def test_the_number_of_points_is_that_of_the_test_set():
     assert trained(64).num_points == 64
 
 
-class _Unnamed(CloudDataset):
+class _Unnamed(PointCloudDataset):
     """Clouds with two parts, and labels of numbers of NumPy if they have any."""
 
     gravity = "z"
@@ -331,7 +331,7 @@ class _Unnamed(CloudDataset):
         rng, n = np.random.default_rng(0), 40 * self.size
         points = {"pos": rng.random((n, 3)).astype(np.float32), "part": rng.integers(2, size=n)}
         labels = {"label": np.arange(self.size) % 2} if hasattr(self, "num_classes") else {}
-        self.clouds = Clouds(np.full(self.size, 40), points, labels)
+        self.clouds = PointClouds(np.full(self.size, 40), points, labels)
 
 
 class _Classes(_Unnamed):

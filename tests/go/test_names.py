@@ -2,7 +2,7 @@
 
 import pytest
 
-from dgl_orient.data import CloudDataset
+from dgl_orient.data import PointCloudDataset
 from dgl_orient.go import names, registry
 from dgl_orient.go.names import nearest
 
@@ -16,7 +16,7 @@ def test_names_are_those_that_users_are_promised():
 
 @pytest.mark.parametrize("name", names.DATA)
 def test_data_names_lead_to_data_sets_with_the_arguments_that_the_pipeline_gives(name):
-    assert issubclass(registry.data_class(name), CloudDataset)
+    assert issubclass(registry.data_class(name), PointCloudDataset)
     arguments = registry.data_arguments(name)
     assert not set(arguments) & set(names.GIVEN_TO_DATA)
     assert set(names.DATA[name].per_split) <= set(arguments)

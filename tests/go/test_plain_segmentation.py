@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dgl_orient.data import UnitSphere, read_cloud, write_cloud
+from dgl_orient.data import NormalizeScale, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
 from dgl_orient.go.build import load_trained
@@ -56,6 +56,6 @@ def test_normals_are_the_networks_and_do_not_turn_with_the_cloud(tmp_path):
     trained, files = tiny.trained("normals", plain=True), [tmp_path / "a.npz", tmp_path / "b.npz"]
     result = apply(trained, files, tmp_path / "out", file_format="npz", progress=False)
     before, after = (read_cloud(entry["output"])["normal"] for entry in result.predictions)
-    answer = load_trained(trained).model(UnitSphere()(point_cloud(pos.float())))[:, 0].detach()
+    answer = load_trained(trained).model(NormalizeScale()(point_cloud(pos.float())))[:, 0].detach()
     assert before == pytest.approx(torch.nn.functional.normalize(answer, dim=1).numpy(), abs=1e-4)
     assert np.abs(after - before @ turn.numpy().T).max(1).mean() > 0.1

@@ -128,13 +128,20 @@ def test_blank_arguments_are_the_class_defaults():
 def test_arguments_inside_arguments_are_those_of_the_class_that_the_docstring_names():
     oriented = {
         "name": "oriented-dgcnn",
-        "orientation": {"hidden_feats": 8, "dropout": 0.1, "message": "sender"},
+        "orientation": {"hidden_feats": 8, "dropout": 0.1, "message_from": "sender"},
     }
     assert check(RECIPE | {"model": oriented})["model"] == oriented
-    wrong = {"hidden_feat": 8, "dropout": "much", "message": "sendr", "sizes": [3], "activation": "exit"}
+    wrong = {
+        "hidden_feat": 8,
+        "dropout": "much",
+        "message_from": "sendr",
+        "level_sizes": [3],
+        "activation": "exit",
+    }
     found = problems_of(RECIPE | {"model": {"name": "oriented-dgcnn", "orientation": wrong}})
     assert [problem.partition(":")[0] for problem in sorted(found)] == [
-        f"model.orientation.{name}" for name in ("activation", "dropout", "hidden_feat", "message", "sizes")
+        f"model.orientation.{name}"
+        for name in ("activation", "dropout", "hidden_feat", "level_sizes", "message_from")
     ]
 
 

@@ -82,7 +82,7 @@ def test_plain_segmentation_is_trained_as_its_oriented_twin(name):
     plain, oriented = (
         load(FOLDER / f"{each}.yaml") for each in (name, name.replace("_dgcnn", "_oriented-dgcnn"))
     )
-    own = {"name", "num_orientations", "sizes", "orientation_k", "initial", "orientation"}
+    own = {"name", "num_orientations", "level_sizes", "orientation_k", "initial_feats", "orientation"}
     models = [{key: each["model"][key] for key in {*each["model"]} - own} for each in (plain, oriented)]
     assert models[0] == models[1]
     assert plain | {"model": None} == oriented | {"model": None}

@@ -53,7 +53,7 @@ def test_poses_match_after_turning_back(clouds, network):
             for axis in (0, 1):
                 for one, two in zip(arrows(back, look, axis), arrows(drawn[0], look, axis)):
                     np.testing.assert_allclose(one, two, atol=1e-9)
-        np.testing.assert_allclose(back.glob, drawn[0].glob, atol=1e-9)
+        np.testing.assert_allclose(back.global_orient, drawn[0].global_orient, atol=1e-9)
 
 
 def test_particles_match_too(clouds):
@@ -187,7 +187,7 @@ def test_quality_is_measured_and_stored(clouds, capfd):
     stored = json.loads((clouds / "some.json").read_text())
     assert set(stored["networks"]) == {"trained", "fresh"}
     for found in stored["networks"].values():
-        assert len(found["smoothness"]) == len(found["undetermined"]) == 3 and found["shapes"] == 1
+        assert len(found["smoothness"]) == len(found["degenerate"]) == 3 and found["shapes"] == 1
     assert stored["networks"]["trained"]["accuracy"] in (0, 1)
     assert "accuracy" not in stored["networks"]["fresh"]
     assert stored["settings"]["num_points"] == 40 and stored["recipe"]["pipeline_name"] == "pointcls"

@@ -26,7 +26,7 @@ PLAIN = {
 }
 _NETWORK = PLAIN | {
     "name": "oriented-dgcnn",
-    "sizes": [8],
+    "level_sizes": [8],
     "orientation_k": 6,
     "num_orientations": 1,
     "orientation": {"hidden_feats": 8, "hidden_vectors": 4, "num_layers": 1},

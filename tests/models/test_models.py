@@ -14,28 +14,38 @@ from tests.clouds import ball, duplicates, generator, plane
 SIZES = [70, 41, 9]
 
 TINY = dict(num_orientations=2, orientation_k=8)
-MOMENTS = dict(moments=True, num_layers=0, hidden_feats=8, hidden_vectors=8)
+MOMENTS = dict(input_features="covariance", num_layers=0, hidden_feats=8, hidden_vectors=8)
 MODELS = {
     "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
     "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
     "plain parts": lambda **kw: DGCNNSeg(5, "labels", 0, (8, 8), 16, (12,), k=6, **kw),
     "plain normals": lambda **kw: DGCNNSeg(2, "vectors", 0, (8, 8), 16, (12,), k=6, **kw),
-    "oriented dgcnn": lambda **kw: OrientedDGCNN(5, (8, 8, 16), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw),
+    "oriented dgcnn": lambda **kw: OrientedDGCNN(
+        5, (8, 8, 16), 16, (12,), k=6, level_sizes=(24, 8), **TINY, **kw
+    ),
     "oriented dgcnn by moments": lambda **kw: OrientedDGCNN(
-        5, (8, 16), 16, (12,), k=8, sizes=(), **TINY, orientation=MOMENTS, **({"initial": "every"} | kw)
+        5,
+        (8, 16),
+        16,
+        (12,),
+        k=8,
+        level_sizes=(),
+        **TINY,
+        orientation=MOMENTS,
+        **({"initial_feats": "all_scales"} | kw),
     ),
     "oriented dgcnn, all layers": lambda **kw: OrientedDGCNN(
-        5, (8, 8), 16, (12,), k=8, sizes=(), **TINY, oriented_layers=2, **kw
+        5, (8, 8), 16, (12,), k=8, level_sizes=(), **TINY, oriented_layers=2, **kw
     ),
     "oriented rscnn": lambda **kw: OrientedRSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, **kw),
     "oriented rscnn, two scales": lambda **kw: OrientedRSCNN(
-        5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, sizes=(), **kw
+        5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **TINY, orientation_level_sizes=(), **kw
     ),
     "parts": lambda **kw: OrientedDGCNNSeg(
-        5, "labels", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
+        5, "labels", 0, (8, 8), 16, (12,), k=6, level_sizes=(24, 8), **TINY, **kw
     ),
     "normals": lambda **kw: OrientedDGCNNSeg(
-        2, "vectors", 0, (8, 8), 16, (12,), k=6, sizes=(24, 8), **TINY, **kw
+        2, "vectors", 0, (8, 8), 16, (12,), k=6, level_sizes=(24, 8), **TINY, **kw
     ),
 }
 PLAIN = ["dgcnn", "rscnn", "plain parts", "plain normals"]
@@ -58,11 +68,11 @@ def settled(model, pos):
 
 
 @pytest.mark.parametrize("name", ORIENTED)
-@pytest.mark.parametrize("initial", ["canonical", "every", "vectors", "constant"])
+@pytest.mark.parametrize("initial_feats", ["canonical", "all_scales", "all_scales+vectors", "constant"])
 @pytest.mark.parametrize("far", [0.0, 1e6])
-def test_answers_hold_in_every_pose(name, initial, far):
+def test_predictions_hold_in_every_pose(name, initial_feats, far):
     pos = ball(sum(SIZES))
-    model = settled(MODELS[name](initial=initial).double(), pos)
+    model = settled(MODELS[name](initial_feats=initial_feats).double(), pos)
     assert_equivariant(on_clouds(model), pos + far, KIND[name], SIZES, per=PER[name])
     one, other = on_clouds(model)(pos), on_clouds(model)(ball(sum(SIZES), seed=1))
     assert (one - other).abs().max() > 0.05 * one.abs().max(), "the same answer for all clouds"
@@ -135,7 +145,7 @@ def test_states_tell_the_architecture_and_round_trip(name):
     assert torch.equal(other.eval()(cloud), model(cloud))
     assert torch.equal(copy.deepcopy(model)(cloud), model(cloud))
     names = {key.split(".")[0] for key in model.state_dict()}
-    assert "backbone" in names and ("orienting" in names) == (name in ORIENTED)
+    assert "backbone" in names and ("orientation_encoder" in names) == (name in ORIENTED)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -167,7 +177,7 @@ def test_all_parameters_learn(name):
 def test_segmentation_states_keep_their_names(plain, oriented):
     last = "labels" if "parts" in plain else "vectors.mlp.0"
     after = ["embed.0.weight", "head.0.weight", f"{last}.weight", f"{last}.bias"]
-    for name, before in [(plain, ["backbone"]), (oriented, ["orienting", "backbone"])]:
+    for name, before in [(plain, ["backbone"]), (oriented, ["orientation_encoder", "backbone"])]:
         names = [key for key, _ in MODELS[name]().named_parameters()]
         # In this order too, by which an optimizer's state is kept.
         assert list(dict.fromkeys(key.split(".")[0] for key in names))[: len(before)] == before
@@ -176,7 +186,7 @@ def test_segmentation_states_keep_their_names(plain, oriented):
 
 def test_the_orientation_network_can_be_set_in_full():
     reference = dict(message_layers=3, dropout=0.5, num_layers=3, hidden_feats=8, hidden_vectors=4)
-    net = OrientedDGCNN.light(7, orientation=reference).orienting.net
+    net = OrientedDGCNN.light(7, orientation=reference).orientation_encoder.net
     assert len(net.layers) == 3 and len(net.layers[0].messages.gvps) == 3 and net.layers[0].dropout.p == 0.5
 
 
@@ -192,7 +202,7 @@ def test_presets_and_defaults_run():
 
 
 @pytest.mark.parametrize(
-    "make", [DGCNNSeg.light, lambda *args, **kw: OrientedDGCNNSeg.light(*args, sizes=(8,), **kw)]
+    "make", [DGCNNSeg.light, lambda *args, **kw: OrientedDGCNNSeg.light(*args, level_sizes=(8,), **kw)]
 )
 def test_the_category_of_a_cloud_is_seen(make):
     pos = ball(60, dtype=torch.float32)
@@ -213,14 +223,14 @@ def test_the_category_of_a_cloud_is_seen(make):
 def test_as_many_layers_see_orientations_as_are_asked_for():
     for make in (OrientedDGCNN.light, OrientedDGCNNSeg.light):
         for number, seen in {1: [4, 0, 0], 2: [4, 4, 0], 9: [4, 4, 4]}.items():
-            model = make(5, widths=(8, 8, 8), num_orientations=2, sizes=(), oriented_layers=number)
+            model = make(5, widths=(8, 8, 8), num_orientations=2, level_sizes=(), oriented_layers=number)
             assert [conv.num_orientations for conv in model.backbone.convs] == seen
 
 
 def test_the_scales_of_rscnn_are_its_levels_or_others():
     for sizes, scales in {None: 4, (): 2, (16,): 3}.items():
-        model = OrientedRSCNN.light(5, num_orientations=2, sizes=sizes)
-        assert model.orienting.num_orientations == 2 * scales
+        model = OrientedRSCNN.light(5, num_orientations=2, orientation_level_sizes=sizes)
+        assert model.orientation_encoder.num_orientations == 2 * scales
 
 
 BAD_HEADS = {
@@ -237,13 +247,13 @@ BAD_OF_DGCNN = {
 BAD_OF_RSCNN = {
     "widths": ["(8, 8, 0, 8)", "8"],
     "k": ["(8, 0)", "-8"],
-    "levels": ["(0, 8)", "8"],
+    "level_sizes": ["(0, 8)", "8"],
     **BAD_HEADS,
 }
 BAD_ORIENTATION = {
     "orientation_k": ["0", "-4", "'8'"],
     "num_orientations": ["0", "-1"],
-    "sizes": ["(0,)", "4"],
+    "level_sizes": ["(0,)", "4"],
 }
 BAD_LAYERS = {"oriented_layers": ["0", "1.5"]}
 BAD_OF_SEGMENTATION = {"num_outputs": ["0"], "num_categories": ["-1", "2.5"], **BAD_OF_DGCNN}
@@ -255,7 +265,7 @@ BAD_ARGUMENTS = {
     DGCNNSeg: BAD_OF_SEGMENTATION,
     OrientedDGCNNSeg: BAD_OF_SEGMENTATION | BAD_ORIENTATION | BAD_LAYERS,
 }
-SAID = {"levels": "the levels' sizes", "sizes": "the levels' sizes"}
+SAID = {"level_sizes": "the levels' sizes", "orientation_level_sizes": "the levels' sizes"}
 
 
 @pytest.mark.parametrize(
@@ -277,12 +287,12 @@ def test_sizes_that_cannot_be_are_refused_by_name(make, name, value):
 def test_the_smallest_networks_can_be_made():
     cloud = dgl_orient.point_cloud(ball(20, dtype=torch.float32), [12, 8])
     least = dict(widths=(1,), embed_feats=1, head_feats=(), k=1, dropout=0)
-    few = dict(num_orientations=1, sizes=(), orientation_k=1)
+    few = dict(num_orientations=1, level_sizes=(), orientation_k=1)
     assert DGCNN(1, **least)(cloud).shape == (2, 1)
     assert OrientedDGCNN(1, **least, **few)(cloud).shape == (2, 1)
     assert DGCNNSeg(1, **least)(cloud).shape == (20, 1)
     assert OrientedDGCNNSeg(1, **least, **few)(cloud).shape == (20, 1)
-    assert RSCNN(1, widths=[1, 1], levels=[], k=[], head_feats=[], dropout=0.0)(cloud).shape == (2, 1)
+    assert RSCNN(1, widths=[1, 1], level_sizes=[], k=[], head_feats=[], dropout=0.0)(cloud).shape == (2, 1)
 
 
 def test_bad_input_is_refused_with_a_sentence():
@@ -290,14 +300,14 @@ def test_bad_input_is_refused_with_a_sentence():
     with pytest.raises(DGLError, match=r'ndata\["pos"\] holds the points'):
         DGCNN.light(3)(dgl_orient.knn_graph(pos, 4))
     with pytest.raises(DGLError, match="initial to be one of"):
-        OrientedDGCNN.light(3, initial="zero")
+        OrientedDGCNN.light(3, initial_feats="zero")
     for make in (DGCNNSeg, OrientedDGCNNSeg):
         with pytest.raises(DGLError, match="out to be one of"):
             make.light(3, out="scalars")
-    with pytest.raises(DGLError, match="two widths more than levels"):
+    with pytest.raises(DGLError, match="two more widths than levels"):
         RSCNN(3, widths=(8, 8))
     with pytest.raises(DGLError, match="do not grow"):
-        RSCNN(3, levels=(5, 50))
+        RSCNN(3, level_sizes=(5, 50))
     for name, make in MODELS.items():
         for bad, sentence in [
             (dgl_orient.point_cloud(pos.double()), "but its input is torch.float64"),

@@ -25,7 +25,7 @@ def clouds(net, k=8):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("training", [False, True])
 def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
-    net = GlobalOrientation(2, sizes=(16, 0.2), k=6).to(dtype).train(training)
+    net = GlobalOrientation(2, level_sizes=(16, 0.2), k=6).to(dtype).train(training)
     assert_equivariant(clouds(net), ORDINARY[cloud](dtype), "frames", SIZES, per="cloud")
 
 
@@ -33,7 +33,7 @@ def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
     # Of the levels too, every point needs more than three neighbours: fewer are always in a plane.
-    net, sizes = GlobalOrientation(sizes=(16, 8), k=6).to(dtype), [35, 25]
+    net, sizes = GlobalOrientation(level_sizes=(16, 8), k=6).to(dtype), [35, 25]
     pos = ORDINARY[cloud](dtype)
     if cloud == "plane" and dtype == torch.float32:
         # How a flat frame is turned over hinges on a sign, near whose change float32 cannot hold 1e-4.
@@ -50,14 +50,14 @@ def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
 def test_scales_are_laid_out_as_documented():
     pos = ball()
     graph = dgl_orient.knn_graph(pos, 8, SIZES)
-    net = GlobalOrientation(2, sizes=(16,), k=6).double()
+    net = GlobalOrientation(2, level_sizes=(16,), k=6).double()
     scales = net.scales(graph, pos)
     assert scales.point.shape == (60, 3 * 2, 3, 3)
-    torch.testing.assert_close(scales.glob, net(graph, pos))
+    torch.testing.assert_close(scales.global_orient, net(graph, pos))
     cloud = torch.arange(3).repeat_interleave(torch.tensor(SIZES))
-    torch.testing.assert_close(scales.point[:, 4:], scales.glob[cloud])
+    torch.testing.assert_close(scales.point[:, 4:], scales.global_orient[cloud])
     centre = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
-    expected = torch.einsum("nfji,nj->nfi", scales.glob[cloud], centre)
+    expected = torch.einsum("nfji,nj->nfi", scales.global_orient[cloud], centre)
     torch.testing.assert_close(scales.canonical, expected)
     # The finest scale is the points' own, and no two scales are the same.
     assert rotation_error(scales.point) < 1e-12
@@ -69,10 +69,10 @@ def test_scales_are_laid_out_as_documented():
 def test_ugly_clouds_have_proper_orientations(name, dtype):
     pos = UGLY[name](dtype).requires_grad_()
     graph = dgl_orient.knn_graph(pos, 6)
-    net = GlobalOrientation(2, sizes=(8,), k=4).to(dtype)
+    net = GlobalOrientation(2, level_sizes=(8,), k=4).to(dtype)
     scales = net.scales(graph, pos)
-    assert scales.glob.shape == (1, 2, 3, 3)
-    assert rotation_error(scales.glob) < (1e-6 if dtype == torch.float32 else 1e-12)
+    assert scales.global_orient.shape == (1, 2, 3, 3)
+    assert rotation_error(scales.global_orient) < (1e-6 if dtype == torch.float32 else 1e-12)
     assert rotation_error(scales.point) < (1e-6 if dtype == torch.float32 else 1e-12)
     (scales.point.sum() + scales.canonical.sum()).backward()
     assert torch.isfinite(pos.grad).all()
@@ -83,10 +83,10 @@ def test_ugly_clouds_have_proper_orientations(name, dtype):
 def test_what_cancels_is_not_made_of_rounding(copies, seed):
     """The vectors of two points are opposite, whatever their lengths, and leave nothing for the cloud."""
     torch.manual_seed(seed)
-    net = GlobalOrientation(2, sizes=(), moments=True, surface=True, num_layers=0).double()
+    net = GlobalOrientation(2, level_sizes=(), input_features="covariance+normal", num_layers=0).double()
     pair = torch.randn(2, 3, dtype=torch.float64).repeat(copies, 1)
     alone = dgl_orient.knn_graph(pair, 8)
-    assert net.undetermined(alone, pair).all()
+    assert net.degenerate(alone, pair).all()
     pos = torch.cat([ball(40), pair])
     beside = net(dgl_orient.knn_graph(pos, 8, [40, len(pair)]), pos)[1]
     torch.testing.assert_close(beside, net(alone, pair)[0], rtol=0, atol=1e-12)
@@ -94,17 +94,17 @@ def test_what_cancels_is_not_made_of_rounding(copies, seed):
 
 def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
     pos = ball(40)
-    net = GlobalOrientation(sizes=(8,), k=4).double()
+    net = GlobalOrientation(level_sizes=(8,), k=4).double()
     with_empty = dgl_orient.knn_graph(pos, 6, [25, 0, 15])
     without = dgl_orient.knn_graph(pos, 6, [25, 15])
     found = net(with_empty, pos)
     torch.testing.assert_close(found[[0, 2]], net(without, pos))
     assert torch.equal(found[1, 0], torch.eye(3, dtype=torch.float64))
-    assert net.undetermined(with_empty, pos).flatten().tolist() == [False, True, False]
+    assert net.degenerate(with_empty, pos).flatten().tolist() == [False, True, False]
 
 
 def test_the_callers_vectors_keep_the_symmetry():
-    net = GlobalOrientation(sizes=(8,), k=4, in_feats=1, in_vectors=1).double()
+    net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1).double()
     inputs = dict(
         scalars={"feat": torch.randn(60, 1).double()}, vectors={"vec": torch.randn(60, 1, 3).double()}
     )
@@ -113,7 +113,7 @@ def test_the_callers_vectors_keep_the_symmetry():
 
 @pytest.mark.parametrize("message", ["both", "sender", "receiver"])
 def test_the_callers_features_reach_the_clouds_orientation(message):
-    net = GlobalOrientation(sizes=(8,), k=4, in_feats=1, in_vectors=1, message=message).double()
+    net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1, message_from=message).double()
     graph, feat, vec = (
         dgl_orient.knn_graph(ball(), 6),
         torch.randn(60, 1).double(),
@@ -127,7 +127,7 @@ def test_the_callers_features_reach_the_clouds_orientation(message):
 def test_equals_the_layers_put_together_plainly():
     """Level by level, with the slow forms of sampling, neighbours, convolution and frames."""
     pos = ball(30)
-    sizes = dict(sizes=(10,), k=4, num_layers=1, hidden_feats=5, hidden_vectors=4)
+    sizes = dict(level_sizes=(10,), k=4, num_layers=1, hidden_feats=5, hidden_vectors=4)
     net = GlobalOrientation(**sizes, edges="relative").double()  # where a point may be its own neighbour
     graph = dgl_orient.knn_graph(pos, 6)
     none = pos.new_zeros(30, 0), pos.new_zeros(30, 0, 3)
@@ -155,7 +155,7 @@ def test_equals_the_layers_put_together_plainly():
 )
 def test_global_orientations_turn_for_any_sizes(sizes, k, levels, seed):
     torch.manual_seed(seed)
-    net = GlobalOrientation(sizes=levels, k=k).double()
+    net = GlobalOrientation(level_sizes=levels, k=k).double()
     assert_equivariant(clouds(net, k), ball(sum(sizes), seed), "frames", sizes, per="cloud", seed=seed)
 
 
@@ -163,11 +163,11 @@ def test_bad_arguments_are_refused_at_once():
     with pytest.raises(DGLError, match="k to be an integer"):
         GlobalOrientation(k=0)
     with pytest.raises(DGLError, match="do not grow"):
-        GlobalOrientation(sizes=(4, 16))
+        GlobalOrientation(level_sizes=(4, 16))
 
 
 def test_gradcheck():
     pos = ball(10)
     graph = dgl_orient.knn_graph(pos, 4)
-    net = GlobalOrientation(sizes=(4,), k=3, hidden_feats=4, hidden_vectors=3).double()
+    net = GlobalOrientation(level_sizes=(4,), k=3, hidden_feats=4, hidden_vectors=3).double()
     assert torch.autograd.gradcheck(lambda pos: net.scales(graph, pos).canonical, pos.requires_grad_())

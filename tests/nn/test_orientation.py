@@ -67,8 +67,8 @@ def test_orientations_turn_with_the_cloud(cloud, dtype, training):
         [
             dict(),
             dict(edges="plain", num_orientations=3),
-            dict(message="receiver", edges="relative"),
-            dict(message="sender", message_layers=1, num_layers=3),
+            dict(message_from="receiver", edges="relative"),
+            dict(message_from="sender", message_layers=1, num_layers=3),
         ]
     ),
 )
@@ -117,7 +117,7 @@ def test_ugly_clouds_have_proper_orientations_and_finite_gradients(name, dtype, 
 def test_undetermined_orientations_are_counted(dtype):
     net = OrientationNet().to(dtype)
     count = {
-        name: int(net.undetermined(dgl_orient.knn_graph(pos, 6), pos).sum())
+        name: int(net.degenerate(dgl_orient.knn_graph(pos, 6), pos).sum())
         for name, pos in {
             "ball": ball(dtype=dtype),
             "plane": plane(dtype=dtype),
@@ -129,7 +129,7 @@ def test_undetermined_orientations_are_counted(dtype):
     assert count == {"ball": 0, "plane": 0, "line": 20, "place": 30, "point": 1}
     # On the lattice the inner points see six neighbours that cancel, and so do the neighbours of some.
     pos = grid(7, dtype)
-    assert bool(net.undetermined(dgl.radius_graph(pos, 1.1), pos)[7 * 7 * 3 + 7 * 3 + 3])
+    assert bool(net.degenerate(dgl.radius_graph(pos, 1.1), pos)[7 * 7 * 3 + 7 * 3 + 3])
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_fresh_orientations_are_well_conditioned(cloud, seed):
     pos = cloud.float()
     graph = dgl_orient.knn_graph(pos, 16, [128, 128])
     assert sines(OrientationNet(4).vectors(graph, pos)).median() > 0.3
-    glob = GlobalOrientation(4, sizes=(64, 16))
-    for level in glob.vectors(graph, pos):
+    global_orient = GlobalOrientation(4, level_sizes=(64, 16))
+    for level in global_orient.vectors(graph, pos):
         assert sines(level).median() > 0.3
 
 
@@ -161,16 +161,16 @@ def train(step, parameters, steps):
 def test_orientations_stay_well_conditioned_in_training_and_learn():
     pos = torch.nn.functional.normalize(ball(256, dtype=torch.float32), dim=1)
     graph = dgl_orient.knn_graph(pos, 12, [128, 128])
-    net, glob = OrientationNet(2), GlobalOrientation(2, sizes=(32, 8))
+    net, global_orient = OrientationNet(2), GlobalOrientation(2, level_sizes=(32, 8))
 
     def step():  # the first axis along the normal, the clouds' along the coordinates'
         normal = 1 - (net(graph, pos)[:, :, :, 0] * pos.unsqueeze(1)).sum(-1).mean()
-        return normal + (glob(graph, pos) - torch.eye(3)).square().mean()
+        return normal + (global_orient(graph, pos) - torch.eye(3)).square().mean()
 
     first = float(step().detach())
     for _ in range(10):
-        last = train(step, [*net.parameters(), *glob.parameters()], 5)
-        for pairs in (net.vectors(graph, pos), *glob.vectors(graph, pos)):
+        last = train(step, [*net.parameters(), *global_orient.parameters()], 5)
+        for pairs in (net.vectors(graph, pos), *global_orient.vectors(graph, pos)):
             assert sines(pairs).median() > 0.1
     assert last < first / 2
 
@@ -178,15 +178,15 @@ def test_orientations_stay_well_conditioned_in_training_and_learn():
 def test_training_on_duplicates_yields_no_nan():
     pos = duplicates(90, dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 6, [40, 30, 20])
-    net, glob = OrientationNet(2, edges="radial"), GlobalOrientation(sizes=(8,), k=4)
+    net, global_orient = OrientationNet(2, edges="radial"), GlobalOrientation(level_sizes=(8,), k=4)
     target = torch.randn(90, 1, 3, 3)
 
     def step():
         return (net(graph, pos) - target).square().mean() + (
-            glob.scales(graph, pos).point - target
+            global_orient.scales(graph, pos).point - target
         ).abs().mean()
 
-    train(step, [*net.parameters(), *glob.parameters()], 100)
+    train(step, [*net.parameters(), *global_orient.parameters()], 100)
     assert rotation_error(net(graph, pos)) < 1e-6
 
 
@@ -210,10 +210,12 @@ def test_gradcheck():
     ids=["knn_graph", "segmented_knn_graph", "radius_graph", "batch", "int32"],
 )
 def test_graphs_that_others_made(make):
-    net, glob = OrientationNet().double(), GlobalOrientation(sizes=(8,), k=4).double()
+    net, global_orient = OrientationNet().double(), GlobalOrientation(level_sizes=(8,), k=4).double()
     pos, motions = ball().renorm(2, 0, 1.5), ("rotation", "translation")
     assert_equivariant(lambda pos: net(make(pos), pos), pos, "frames", symmetries=motions)
-    assert_equivariant(lambda pos: glob.scales(make(pos), pos).point, pos, "frames", symmetries=motions)
+    assert_equivariant(
+        lambda pos: global_orient.scales(make(pos), pos).point, pos, "frames", symmetries=motions
+    )
 
 
 def test_small_weights_determine_orientations_as_large_ones_do():
@@ -223,7 +225,7 @@ def test_small_weights_determine_orientations_as_large_ones_do():
     with torch.no_grad():
         for parameter in net.layers.parameters():
             parameter *= 0.1
-    assert not net.undetermined(graph, pos).any()
+    assert not net.degenerate(graph, pos).any()
     net(graph, pos)[:, 0, 0, 1].sum().backward()
     assert all(p.grad.abs().sum() > 0 for p in net.layers[1].update.vector.parameters())
 
@@ -231,13 +233,13 @@ def test_small_weights_determine_orientations_as_large_ones_do():
 def test_autocast_does_not_reach_the_geometry():
     pos = ball(dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 8)
-    for net in (OrientationNet(), GlobalOrientation(sizes=(16,))):
+    for net in (OrientationNet(), GlobalOrientation(level_sizes=(16,))):
         plain = net(graph, pos)
         with torch.autocast("cpu", torch.bfloat16):
             assert torch.equal(net(graph, pos), plain)
 
 
-@pytest.mark.parametrize("make", [OrientationNet, lambda: GlobalOrientation(sizes=(16, 4))])
+@pytest.mark.parametrize("make", [OrientationNet, lambda: GlobalOrientation(level_sizes=(16, 4))])
 def test_modules_can_be_saved_copied_moved_and_reset(make):
     pos = ball(dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 8)

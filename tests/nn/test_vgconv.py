@@ -10,7 +10,7 @@ from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, ball, duplicates, plane
 
 VARIANTS = [
-    dict(message=message, edges=edges, message_layers=layers)
+    dict(message_from=message, edges=edges, message_layers=layers)
     for message in ("both", "sender", "receiver")
     for edges in ("radial", "relative", "plain")
     for layers in (1, 2, 3)
@@ -200,7 +200,7 @@ def test_dropout_takes_scalars_and_whole_vectors_of_message_and_update():
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (dict(message="none"), "message to be one of"),
+        (dict(message="none"), "message_from to be one of"),
         (dict(edges="none"), "edges to be one of"),
         (dict(message_layers=0), "message_layers to be an integer of at least 1"),
         (dict(out_vectors=0), "out_vectors to be an integer of at least 1"),

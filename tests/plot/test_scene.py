@@ -16,9 +16,9 @@ from dgl_orient.plot import (
     by_category,
     by_direction,
     by_value,
-    look_into,
     oriented_cloud,
     save,
+    trace_orientations,
 )
 from dgl_orient.plot.colors import palette
 
@@ -64,12 +64,14 @@ def test_fewer_arrows_are_the_first_of_more():
 
 
 def test_turned_back_undoes_the_turn():
-    pos, orient, glob, turn = torch.rand(50, 3).double(), frames(50, 2, 3), frames(3), frames(1)[0]
-    first = oriented_cloud(pos, orient, glob)
-    other = oriented_cloud(to_global(turn, pos), turn @ orient, turn @ glob, rows=first.rows, turn=turn)
+    pos, orient, global_orient, turn = torch.rand(50, 3).double(), frames(50, 2, 3), frames(3), frames(1)[0]
+    first = oriented_cloud(pos, orient, global_orient)
+    other = oriented_cloud(
+        to_global(turn, pos), turn @ orient, turn @ global_orient, rows=first.rows, turn=turn
+    )
     assert np.abs(other.frames - first.frames).max() > 0.1
     back = other.turned_back()
-    for name in ("pos", "frames", "glob"):
+    for name in ("pos", "frames", "global_orient"):
         np.testing.assert_allclose(getattr(back, name), getattr(first, name), atol=1e-12)
 
 
@@ -96,11 +98,11 @@ def test_bad_clouds_and_looks_are_told():
 
 def test_a_level_has_arrows_at_its_own_points():
     """Elsewhere its orientations are only copies of those of the nearest of its points."""
-    model = OrientedDGCNN.light(4, sizes=(12,)).eval()
+    model = OrientedDGCNN.light(4, level_sizes=(12,)).eval()
     graph = dgl_orient.point_cloud(torch.randn(80, 3))
-    seen = look_into(model, lambda: model(graph))
+    seen = trace_orientations(model, lambda: model(graph))
     assert seen.level_sizes == (80, 12, 0)
-    cloud = oriented_cloud(graph.ndata["pos"], seen.orient, seen.glob, level_sizes=seen.level_sizes)
+    cloud = oriented_cloud(graph.ndata["pos"], seen.orient, seen.global_orient, level_sizes=seen.level_sizes)
     everyone = seen.orient[:, 1].double().numpy().reshape(80, -1)
     own = cloud.frames[:12, 1].reshape(12, -1)
     assert len(np.unique(own.round(6), axis=0)) == 12
@@ -111,18 +113,18 @@ def test_a_level_has_arrows_at_its_own_points():
 def test_a_network_answers_as_always_while_it_is_looked_into():
     graph = dgl_orient.point_cloud(torch.rand(60, 3))
     model = OrientedDGCNN.light(5).eval()
-    seen = look_into(model, lambda: model(graph))
+    seen = trace_orientations(model, lambda: model(graph))
     torch.testing.assert_close(seen.answer, model(graph).detach())
-    torch.testing.assert_close(seen.orient[:, -1], seen.glob.expand(60, -1, -1, -1))
-    assert not model.orienting._forward_hooks
-    plain = look_into(DGCNN.light(5).eval(), lambda: "answer")
+    torch.testing.assert_close(seen.orient[:, -1], seen.global_orient.expand(60, -1, -1, -1))
+    assert not model.orientation_encoder._forward_hooks
+    plain = trace_orientations(DGCNN.light(5).eval(), lambda: "answer")
     assert plain == ("answer", None, None, ())
 
 
 def test_particles_have_orientations_of_one_level():
     model, graph = OrientedNBody(num_orientations=2), ChargedParticles("test", 5, 1, horizon=10)[0]
-    seen = look_into(model, lambda: model(graph))
-    assert seen.orient.shape == (5, 1, 2, 3, 3) and seen.glob is None and seen.level_sizes == (5,)
+    seen = trace_orientations(model, lambda: model(graph))
+    assert seen.orient.shape == (5, 1, 2, 3, 3) and seen.global_orient is None and seen.level_sizes == (5,)
 
 
 def test_values_run_from_light_to_dark():

@@ -10,8 +10,8 @@ import torch
 
 import dgl_orient
 from dgl_orient.geometry import random_rotation, to_global
-from dgl_orient.models.orienting import Orienting
-from dgl_orient.plot import Look, by_value, cloud_page, look_into, oriented_cloud
+from dgl_orient.models.orientation_encoder import OrientationEncoder
+from dgl_orient.plot import Look, by_value, cloud_page, oriented_cloud, trace_orientations
 from tests.plot.browser import needs_chromium, open_page
 
 pytestmark = needs_chromium
@@ -24,14 +24,14 @@ def page():
     """Two poses of a cloud, with two orientations at three levels."""
     torch.manual_seed(0)
     pos = torch.randn(150, 3, dtype=torch.float64)
-    net = Orienting(num_orientations=2, sizes=(16,), k=8).double().eval()
+    net = OrientationEncoder(num_orientations=2, level_sizes=(16,), k=8).double().eval()
     clouds, rows = [], None
     for number, turn in enumerate([torch.eye(3, dtype=torch.float64), random_rotation(dtype=torch.float64)]):
         turned = to_global(turn, pos)
-        seen = look_into(net, lambda turned=turned: net(turned, torch.tensor([150])))
+        seen = trace_orientations(net, lambda turned=turned: net(turned, torch.tensor([150])))
         values = (by_value("distance", pos.norm(dim=1).numpy()), by_value("height", pos[:, 2].numpy()))
         options = dict(title=f"pose {number}", level_sizes=seen.level_sizes, rows=rows, turn=turn)
-        clouds.append(oriented_cloud(turned, seen.orient, seen.glob, values, **options))
+        clouds.append(oriented_cloud(turned, seen.orient, seen.global_orient, values, **options))
         rows = clouds[0].rows
     return cloud_page(
         clouds, Look(num_arrows=60), title="</script><script>console.log('broken out')</script>"

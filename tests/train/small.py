@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dgl_orient.data import Rotate, Shapes
+from dgl_orient.data import RandomRotate, Shapes
 from dgl_orient.models import DGCNN
 from dgl_orient.train import checkpoint
 from dgl_orient.train.loop import Splits, fit
@@ -19,7 +19,7 @@ NUM_CLASSES = 10
 
 @cache
 def splits() -> Splits:
-    train = Shapes("train", num_points=24, num_shapes=22, transform=Rotate("z"))
+    train = Shapes("train", num_points=24, num_shapes=22, transform=RandomRotate("z"))
     val, test = (Shapes(split, num_points=24, num_shapes=13) for split in ("val", "test"))
     return Splits(train, val, {"test": test})
 

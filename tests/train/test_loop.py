@@ -304,7 +304,7 @@ def test_bfloat16_trains_and_keeps_weights_in_float32(tmp_path):
     seen = []
 
     def make() -> RSCNN:
-        model = RSCNN.light(10, widths=(4, 8, 8), levels=(8,), k=(4,), head_feats=(8,))
+        model = RSCNN.light(10, widths=(4, 8, 8), level_sizes=(8,), k=(4,), head_feats=(8,))
         model.logits.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
         return model
 
@@ -315,7 +315,7 @@ def test_bfloat16_trains_and_keeps_weights_in_float32(tmp_path):
 
 
 def segmentation(num_outputs: int, **arguments) -> OrientedDGCNNSeg:
-    small = dict(widths=(8,), embed_feats=16, head_feats=(8,), k=4, num_orientations=1, sizes=(8,))
+    small = dict(widths=(8,), embed_feats=16, head_feats=(8,), k=4, num_orientations=1, level_sizes=(8,))
     return OrientedDGCNNSeg.light(num_outputs, orientation_k=6, **(small | arguments))
 
 

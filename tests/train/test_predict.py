@@ -8,7 +8,7 @@ from dgl import DGLError
 from torch import nn
 
 import dgl_orient
-from dgl_orient.data import Shapes, cloud_loader
+from dgl_orient.data import Shapes, point_cloud_loader
 from dgl_orient.models import OrientedDGCNNSeg
 from dgl_orient.train.predict import predict
 from dgl_orient.train.tasks import NormalEstimation, PartSegmentation, PointClassification
@@ -44,7 +44,7 @@ def test_every_cloud_has_its_answer_whatever_the_batches(batch_size):
 
 
 def test_answers_for_points_have_the_sizes_of_their_clouds():
-    net = OrientedDGCNNSeg.light(1, out="vectors", k=4, orientation_k=4, sizes=(4,))
+    net = OrientedDGCNNSeg.light(1, out="vectors", k=4, orientation_k=4, level_sizes=(4,))
     single = [next(predict(net, NormalEstimation(), [cloud], progress=False)) for cloud in _clouds()]
     batched = list(predict(net, NormalEstimation(), _clouds(), batch_size=3, progress=False))
     assert [answer.shape for answer in batched] == [(n, 1, 3) for n in SIZES]
@@ -57,7 +57,7 @@ def test_the_answers_are_those_of_evaluation():
     net = small.network().train()
     answers = torch.stack(list(predict(net, PointClassification(10), clouds, 4, progress=False)))
     net.eval()
-    expected = torch.cat([net(graph) for graph, _ in cloud_loader(clouds, 4)])
+    expected = torch.cat([net(graph) for graph, _ in point_cloud_loader(clouds, 4)])
     torch.testing.assert_close(answers, expected.detach())
     assert not answers.requires_grad
 
@@ -78,7 +78,7 @@ def test_batches_are_made_as_they_are_asked_for():
 def test_networks_are_told_the_category():
     shapes = Shapes("test", num_points=20, num_shapes=4)
     net = OrientedDGCNNSeg.light(
-        shapes.num_parts, num_categories=shapes.num_classes, k=4, orientation_k=4, sizes=(4,)
+        shapes.num_parts, num_categories=shapes.num_classes, k=4, orientation_k=4, level_sizes=(4,)
     )
     answers = list(predict(net, PartSegmentation(shapes.class_parts), shapes, progress=False))
     assert [answer.shape for answer in answers] == [(20, shapes.num_parts)] * 4

@@ -26,9 +26,13 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path):
 
 
 def test_differences_name_keys_of_every_depth():
-    one = {"device": "cpu", "data": {"name": "shapes", "sizes": [1, 2]}, "model": {"k": 20}, "seed": 0}
-    other = {"device": "cuda", "data": {"name": "shapes", "sizes": [1, 3]}, "model": {"k": 20, "deep": None}}
-    assert differences(one, other) == ["data.sizes", "model.deep", "seed"]
+    one = {"device": "cpu", "data": {"name": "shapes", "level_sizes": [1, 2]}, "model": {"k": 20}, "seed": 0}
+    other = {
+        "device": "cuda",
+        "data": {"name": "shapes", "level_sizes": [1, 3]},
+        "model": {"k": 20, "deep": None},
+    }
+    assert differences(one, other) == ["data.level_sizes", "model.deep", "seed"]
     assert differences(one, one) == []
 
 

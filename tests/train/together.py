@@ -26,7 +26,9 @@ from dgl_orient.train.tasks import PointClassification
 LIGHT = dict(widths=(8, 8), embed_feats=16, head_feats=(8,), k=6, dropout=0.0)
 MODELS = {
     "plain": lambda: DGCNN.light(10, **LIGHT),
-    "oriented": lambda: OrientedDGCNN.light(10, num_orientations=1, sizes=(8,), orientation_k=6, **LIGHT),
+    "oriented": lambda: OrientedDGCNN.light(
+        10, num_orientations=1, level_sizes=(8,), orientation_k=6, **LIGHT
+    ),
 }
 
 

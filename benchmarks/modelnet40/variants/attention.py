@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from dgl_orient.go.registry import register_model
-from dgl_orient.models.parts import EdgeConvs
+from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn.inputs import check_neighbours, check_shape, check_types, checked_positions
 from dgl_orient.nn.projection import exact_product, map_by_destination
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from dgl_orient.geometry import frames_from_vectors, to_global
 from dgl_orient.go.registry import register_model
 from dgl_orient.graph import knn_graph
-from dgl_orient.models.parts import EdgeConvs
+from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn import OrientedEdgeConv
 
 from .variant import Variant
@@ -146,4 +146,4 @@ class RefinedOrientedDGCNN(Variant):
     """
 
     def _changed(self, backbone: EdgeConvs) -> RefinedEdgeConvs:
-        return RefinedEdgeConvs(backbone, self.orienting.num_orientations)
+        return RefinedEdgeConvs(backbone, self.orientation_encoder.num_orientations)

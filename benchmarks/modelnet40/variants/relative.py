@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dgl_orient.geometry import to_local
 from dgl_orient.go.registry import register_model
-from dgl_orient.models.parts import EdgeConvs
+from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn import OrientedEdgeConv
 from dgl_orient.nn.edge_norm import Moments, affine, uses_batch_statistics
 from dgl_orient.nn.inputs import check_neighbours, check_shape, check_types, checked_positions
@@ -131,8 +131,8 @@ def relative_orientations(graph: DGLGraph, orient: Tensor) -> Tensor:
 def _moments(graph: DGLGraph, sender, receiver, seen: Tensor, weight: Tensor) -> Moments:
     r"""Those of :math:`u_j + w_i + W s_{ij}` over all edges.
 
-    With centred s the squares' sum is that of :math:`u_j + w_i`, of :math:`W s s^\top W^\top`, and twice that
-    of the mixed products, for which s is summed over the edges that leave and that reach a node.
+    With centered s the squares' sum is that of :math:`u_j + w_i`, of :math:`W s s^\top W^\top`, and twice
+    that of the mixed products, for which s is summed over the edges that leave and that reach a node.
     """
     mean = seen.mean(0)
     around = seen - mean
@@ -165,8 +165,8 @@ class RelativeOrientedDGCNN(Variant):
     """
 
     def _changed(self, backbone: EdgeConvs) -> EdgeConvs:
-        first, num_orientations = backbone.convs[0], self.orienting.num_orientations
-        of_cloud = num_orientations // len(self.orienting.net.heads)
+        first, num_orientations = backbone.convs[0], self.orientation_encoder.num_orientations
+        of_cloud = num_orientations // len(self.orientation_encoder.net.heads)
         backbone.convs[0] = RelativeEdgeConv(
             first.in_feats, first.out_feats, num_orientations, num_orientations - of_cloud
         )

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from torch import nn
 
 from dgl_orient.models import OrientedDGCNN
-from dgl_orient.models.parts import EdgeConvs
+from dgl_orient.models.blocks import EdgeConvs
 
 __all__ = ["Variant"]
 

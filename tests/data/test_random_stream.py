@@ -1,25 +1,25 @@
 import numpy as np
 import pytest
 
-from dgl_orient.data.draws import Draws, circle
+from dgl_orient.data.random_stream import RandomStream, circle
 
 
 def test_a_stream_is_fixed_by_its_key_to_the_last_bit():
     # Written down once: other values would mean other data under the same arguments.
-    assert [value.hex() for value in Draws("shapes", 0).unit(2).tolist()] == [
+    assert [value.hex() for value in RandomStream("shapes", 0).unit(2).tolist()] == [
         "0x1.d95df7920c0cdp-1",
         "0x1.45964eccdf356p-1",
     ]
-    assert np.array_equal(Draws("a", np.int64(3)).unit(5), Draws("a", 3).unit(5))
+    assert np.array_equal(RandomStream("a", np.int64(3)).unit(5), RandomStream("a", 3).unit(5))
 
 
 @pytest.mark.parametrize("other", [("a", 2), ("b", 1), (1, "a"), ("a", "1"), ("a",), ("a", 1, 0), ("a", -1)])
 def test_other_keys_give_other_streams(other):
-    assert not np.isclose(Draws("a", 1).unit(8), Draws(*other).unit(8)).any()
+    assert not np.isclose(RandomStream("a", 1).unit(8), RandomStream(*other).unit(8)).any()
 
 
 def test_numbers_are_uniform_and_within_their_bounds():
-    draws = Draws("bounds")
+    draws = RandomStream("bounds")
     unit = draws.unit(4, 25_000)
     assert unit.min() >= 0 and unit.max() < 1
     counts = np.histogram(unit, 50, (0, 1))[0]

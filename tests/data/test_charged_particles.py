@@ -5,7 +5,7 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data.charged import ChargedParticles
+from dgl_orient.data.charged_particles import ChargedParticles
 from dgl_orient.data.simulation import Physics, simulate
 
 SMALL = dict(num_particles=5, size=6, horizon=50)

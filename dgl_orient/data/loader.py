@@ -13,10 +13,10 @@ from torch.utils.data import Dataset, Sampler
 
 from .._checks import as_integer, check_epoch
 
-__all__ = ["BatchShares", "CloudLoader", "cloud_loader"]
+__all__ = ["BatchShares", "PointCloudLoader", "point_cloud_loader"]
 
 
-def cloud_loader(
+def point_cloud_loader(
     dataset: Dataset,
     batch_size: int = 32,
     shuffle: bool = False,
@@ -27,12 +27,13 @@ def cloud_loader(
     world_size: int | None = None,
     persistent_workers: bool = False,
     **options: object,
-) -> CloudLoader:
+) -> PointCloudLoader:
     """Batches of a data set of clouds, as :class:`dgl.dataloading.GraphDataLoader`.
 
     A batch is a batched graph, or a pair of it and the stacked labels. Which clouds are in it depends on
-    the seed and the epoch alone, and so does what the transforms of a :class:`~dgl_orient.data.CloudDataset`
-    draw: not on the number of workers, nor on what is drawn elsewhere.
+    the seed and the epoch alone, and so does what the transforms of a
+    :class:`~dgl_orient.data.PointCloudDataset` sample: not on the number of workers, nor on what is
+    sampled elsewhere.
 
     Several processes share every batch: with r of them the i-th has every r-th cloud of a batch, begun at
     the i-th, so that together they see exactly the batches that one would see, each cloud once. All have
@@ -65,9 +66,9 @@ def cloud_loader(
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.loading import cloud_loader
+    >>> from dgl_orient.data.loader import point_cloud_loader
     >>> clouds = [(dgl_orient.point_cloud(torch.rand(n, 3)), torch.tensor(n)) for n in (4, 5, 6)]
-    >>> for graph, label in cloud_loader(clouds, batch_size=2):
+    >>> for graph, label in point_cloud_loader(clouds, batch_size=2):
     ...     print(graph.batch_num_nodes(), label)
     tensor([4, 5]) tensor([4, 5])
     tensor([6]) tensor([6])
@@ -78,7 +79,7 @@ def cloud_loader(
     if workers is None or workers < 0:
         raise DGLError(f"Expected num_workers to be an integer of at least 0, got {num_workers!r}.")
     batches = BatchShares(len(dataset), batch_size, shuffle, seed, drop_last, *_place(rank, world_size))
-    return CloudLoader(
+    return PointCloudLoader(
         dataset,
         collate_fn=_Collate(dataset),
         batch_sampler=batches,
@@ -91,8 +92,8 @@ def cloud_loader(
     )
 
 
-class CloudLoader(GraphDataLoader):
-    """What :func:`cloud_loader` makes."""
+class PointCloudLoader(GraphDataLoader):
+    """What :func:`point_cloud_loader` makes."""
 
     def set_epoch(self, epoch: int) -> None:
         """Draw order and transforms of this epoch from now on; call it before every epoch of training.
@@ -122,7 +123,7 @@ class BatchShares(Sampler):
 
     Examples
     --------
-    >>> from dgl_orient.data.loading import BatchShares
+    >>> from dgl_orient.data.loader import BatchShares
     >>> [list(BatchShares(5, batch_size=4, rank=rank, world_size=2)) for rank in (0, 1)]
     [[[0, 2], [4]], [[1, 3], []]]
     """

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from ..geometry import norm, to_local
 from ..graph import knn_graph
-from ..hierarchy import centred
+from ..hierarchy import subtract_centroid
 from ..nn import GlobalOrientation
 from ..nn.global_orientation import ScaleOrientations
 
-__all__ = ["Orienting"]
+__all__ = ["OrientationEncoder"]
 
-INITIAL = ("canonical", "every", "vectors", "constant")
+INITIAL_FEATS = ("canonical", "all_scales", "all_scales+vectors", "constant")
 
 
 class Oriented(NamedTuple):
@@ -25,22 +25,22 @@ class Oriented(NamedTuple):
 
     orient: Tensor  #: (N, num_orientations, 3, 3) of the points, over all scales
     feat: Tensor | None  #: (N, num_feats) invariant features of the points
-    glob: Tensor  #: (B, F, 3, 3) of the clouds
+    global_orient: Tensor  #: (B, F, 3, 3) of the clouds
     graph: DGLGraph  #: of the points' nearest neighbours
 
 
-class Orienting(nn.Module):
+class OrientationEncoder(nn.Module):
     """Orientations of every scale for every point, and the points' first invariant features.
 
     Parameters
     ----------
     num_orientations : int
         Orientations of each scale (the paper's extension 1).
-    sizes : sequence of int or float
+    level_sizes : sequence of int or float
         The scales between the points and the cloud.
     k : int
         Neighbours of a point.
-    initial : {"canonical", "every", "vectors", "constant"}
+    initial_feats : {"canonical", "all_scales", "all_scales+vectors", "constant"}
         The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
         coordinates seen from those of every scale, the distance to the centroid and, with ``moments``, the
         products of the cloud's vectors; these and how far points lie along the vectors from which the cloud's
@@ -53,40 +53,42 @@ class Orienting(nn.Module):
     def __init__(
         self,
         num_orientations: int = 4,
-        sizes: Sequence[int | float] = (256, 64),
+        level_sizes: Sequence[int | float] = (256, 64),
         k: int = 24,
-        initial: str = "canonical",
+        initial_feats: str = "canonical",
         **options,
     ) -> None:
         super().__init__()
-        if initial not in INITIAL:
-            raise DGLError(f"Expected initial to be one of {', '.join(INITIAL)}, got {initial!r}.")
-        self.k, self.initial = k, initial
-        self.net = GlobalOrientation(num_orientations, sizes, k, **options)
-        self.num_orientations = num_orientations * (len(sizes) + 2)  #: of a point, over all scales
-        every = 3 * self.num_orientations + 1 + self.net.num_products
+        if initial_feats not in INITIAL_FEATS:
+            raise DGLError(
+                f"Expected initial_feats to be one of {', '.join(INITIAL_FEATS)}, got {initial_feats!r}."
+            )
+        self.k, self.initial_feats = k, initial_feats
+        self.net = GlobalOrientation(num_orientations, level_sizes, k, **options)
+        self.num_orientations = num_orientations * (len(level_sizes) + 2)  #: of a point, over all scales
+        all_scales = 3 * self.num_orientations + 1 + self.net.num_products
         #: first features
         self.num_feats = {
             "canonical": 3 * num_orientations,
-            "every": every,
-            "vectors": every + self.net.hidden_vectors,
+            "all_scales": all_scales,
+            "all_scales+vectors": all_scales + self.net.hidden_vectors,
             "constant": 0,
-        }[initial]
+        }[initial_feats]
         # Products of vectors with moments of the cloud are of very different sizes, some with long tails.
-        self.norm = nn.BatchNorm1d(self.num_feats) if initial == "vectors" else None
+        self.norm = nn.BatchNorm1d(self.num_feats) if initial_feats == "all_scales+vectors" else None
 
     def forward(self, pos: Tensor, sizes: Tensor) -> Oriented:
         """Orient the points ``(N, 3)`` of clouds of the given sizes."""
         graph = knn_graph(pos, self.k, sizes)
         scales = self.net.scales(graph, pos)
-        return Oriented(scales.point, self._first(scales, pos, sizes), scales.glob, graph)
+        return Oriented(scales.point, self._first(scales, pos, sizes), scales.global_orient, graph)
 
     def _first(self, scales: ScaleOrientations, pos: Tensor, sizes: Tensor) -> Tensor | None:
-        if self.initial == "constant":
+        if self.initial_feats == "constant":
             return None
-        if self.initial == "canonical":
+        if self.initial_feats == "canonical":
             return scales.canonical.flatten(1)
-        centre = centred(pos, sizes.cpu())
+        centre = subtract_centroid(pos, sizes.cpu())
         seen = to_local(scales.point, centre.unsqueeze(1)).flatten(1)
         known = [] if scales.products is None else [scales.products]
         feat = torch.cat([seen, norm(centre, keepdim=True), *known], 1)

@@ -18,13 +18,13 @@ from .._checks import as_integer, check_epoch
 from ..graph import point_cloud
 from . import cache
 
-__all__ = ["CloudDataset", "Clouds"]
+__all__ = ["PointCloudDataset", "PointClouds"]
 
 _NODE, _CLOUD = "node/", "cloud/"
 
 
 @dataclass(frozen=True)
-class Clouds:
+class PointClouds:
     """Clouds of any sizes, end to end in a few arrays."""
 
     sizes: np.ndarray  #: (B,) points in each cloud
@@ -35,7 +35,7 @@ class Clouds:
         return len(self.sizes)
 
     @classmethod
-    def joined(cls, clouds: Iterable[Mapping[str, np.ndarray]], **cloud: np.ndarray) -> Clouds:
+    def joined(cls, clouds: Iterable[Mapping[str, np.ndarray]], **cloud: np.ndarray) -> PointClouds:
         """One from many: each a mapping of the same names to arrays, a row for each of its points."""
         clouds = list(clouds)
         sizes = np.array([len(each["pos"]) for each in clouds], dtype=np.int64)
@@ -49,7 +49,7 @@ class Clouds:
         return {"sizes": self.sizes} | node | {_CLOUD + name: array for name, array in self.cloud.items()}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Clouds:
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> PointClouds:
         """What :meth:`arrays` gave."""
         parts = [
             {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
@@ -58,7 +58,7 @@ class Clouds:
         return cls(arrays["sizes"], *parts)
 
 
-class CloudDataset(DGLDataset):
+class PointCloudDataset(DGLDataset):
     """A data set of point clouds, as :class:`dgl.data.DGLDataset`.
 
     ``dataset[i]`` is a graph without edges, whose ``ndata`` holds ``pos`` and whatever else is known of the
@@ -91,7 +91,7 @@ class CloudDataset(DGLDataset):
         Whether to print progress information.
     """
 
-    clouds: Clouds
+    clouds: PointClouds
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class CloudDataset(DGLDataset):
             cache.save_arrays(self.cache_path, self.clouds.arrays(), self._about)
 
     def load(self) -> None:
-        self.clouds = Clouds.of_arrays(cache.load_arrays(self.cache_path))
+        self.clouds = PointClouds.of_arrays(cache.load_arrays(self.cache_path))
 
     def set_epoch(self, epoch: int) -> None:
         """From now on, draw the transforms of this epoch."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from dgl import DGLError
 
-from dgl_orient.data.charged_files import ChargedParticleFiles
+from dgl_orient.data.charged_particle_files import ChargedParticleFiles
 from dgl_orient.data.simulation import Physics, simulate
 
 AS_RELEASED = Physics(cap="component", staggered=True)

@@ -10,15 +10,15 @@ from torch.utils.data import ConcatDataset, Subset
 
 import dgl_orient
 from dgl_orient.data import Shapes
-from dgl_orient.data.clouds import CloudDataset, Clouds
-from dgl_orient.data.loading import BatchShares, cloud_loader
-from dgl_orient.data.transforms import DropPoints, Jitter, Rotate
+from dgl_orient.data.dataset import PointCloudDataset, PointClouds
+from dgl_orient.data.loader import BatchShares, point_cloud_loader
+from dgl_orient.data.transforms import RandomJitter, RandomPointDropout, RandomRotate
 from tests.clouds import ball
 
-TURNED = dgl.transforms.Compose([Rotate("so3"), Jitter(), DropPoints()])
+TURNED = dgl.transforms.Compose([RandomRotate("so3"), RandomJitter(), RandomPointDropout()])
 
 
-class Balls(CloudDataset):
+class Balls(PointCloudDataset):
     """Clouds of differing sizes, the label being the number of the cloud."""
 
     def __init__(self, number=11, **options):
@@ -30,13 +30,13 @@ class Balls(CloudDataset):
             {"pos": ball(5 + seed, seed, torch.float32).numpy(), "part": np.arange(5 + seed)}
             for seed in range(self.number)
         ]
-        self.clouds = Clouds.joined(clouds, label=np.arange(self.number))
+        self.clouds = PointClouds.joined(clouds, label=np.arange(self.number))
 
 
 class Unlabelled(Balls):
     def process(self):
         super().process()
-        self.clouds = Clouds(self.clouds.sizes, self.clouds.node)
+        self.clouds = PointClouds(self.clouds.sizes, self.clouds.node)
 
 
 def content(batch):
@@ -59,20 +59,20 @@ def labels(loader):
 
 
 def test_it_is_dgls_loader_and_gives_what_that_gives():
-    ours = cloud_loader(Balls(), batch_size=4)
+    ours = point_cloud_loader(Balls(), batch_size=4)
     plain = GraphDataLoader(Balls(), batch_size=4)
     assert isinstance(ours, GraphDataLoader) and len(ours) == len(plain) == 3
     assert [content(batch) for batch in ours] == [content(batch) for batch in plain]
-    graph = next(iter(cloud_loader(Unlabelled(), batch_size=4)))
+    graph = next(iter(point_cloud_loader(Unlabelled(), batch_size=4)))
     assert graph.batch_size == 4 and graph.batch_num_nodes().tolist() == [5, 6, 7, 8]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_batches_do_not_depend_on_the_number_of_workers(persistent):
-    expected = contents(cloud_loader(Balls(transform=TURNED), 4, shuffle=True, seed=3), (0, 1, 2))
+    expected = contents(point_cloud_loader(Balls(transform=TURNED), 4, shuffle=True, seed=3), (0, 1, 2))
     assert len({str(batch) for batch in expected}) == 9
     for workers in (1, 2):
-        loader = cloud_loader(
+        loader = point_cloud_loader(
             Balls(transform=TURNED),
             4,
             shuffle=True,
@@ -84,30 +84,30 @@ def test_batches_do_not_depend_on_the_number_of_workers(persistent):
 
 
 def test_an_epoch_left_early_does_not_disturb_the_next():
-    expected = contents(cloud_loader(Balls(transform=TURNED), 2, shuffle=True), (5,))
+    expected = contents(point_cloud_loader(Balls(transform=TURNED), 2, shuffle=True), (5,))
     for options in ({}, dict(num_workers=2), dict(num_workers=2, persistent_workers=True)):
-        loader = cloud_loader(Balls(transform=TURNED), 2, shuffle=True, **options)
+        loader = point_cloud_loader(Balls(transform=TURNED), 2, shuffle=True, **options)
         next(iter(loader))
         assert contents(loader, (5,)) == expected
 
 
 def test_the_order_is_that_of_seed_and_epoch():
-    loader = cloud_loader(Balls(), 4, shuffle=True, seed=1)
+    loader = point_cloud_loader(Balls(), 4, shuffle=True, seed=1)
     first = labels(loader)
     assert labels(loader) == first and sorted(sum(first, [])) == list(range(11))
     loader.set_epoch(1)
     second = labels(loader)
     assert second != first and sorted(sum(second, [])) == list(range(11))
-    assert labels(cloud_loader(Balls(), 4, shuffle=True, seed=1)) == first
-    assert labels(cloud_loader(Balls(), 4, shuffle=True, seed=-2)) != first
-    assert labels(cloud_loader(Balls(), 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
-    assert labels(cloud_loader(Balls(), 4, drop_last=True)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert labels(point_cloud_loader(Balls(), 4, shuffle=True, seed=1)) == first
+    assert labels(point_cloud_loader(Balls(), 4, shuffle=True, seed=-2)) != first
+    assert labels(point_cloud_loader(Balls(), 4)) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+    assert labels(point_cloud_loader(Balls(), 4, drop_last=True)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_loading_takes_nothing_from_the_global_generator():
     state = torch.random.get_rng_state()
     for workers in (0, 1):
-        list(cloud_loader(Balls(transform=TURNED), 4, shuffle=True, num_workers=workers))
+        list(point_cloud_loader(Balls(transform=TURNED), 4, shuffle=True, num_workers=workers))
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
@@ -115,10 +115,10 @@ def test_loading_takes_nothing_from_the_global_generator():
 @pytest.mark.parametrize("workers", [0, 2])
 def test_processes_share_the_batches_of_one(world_size, workers):
     dataset = Balls(transform=TURNED)
-    whole = contents(cloud_loader(dataset, 4, shuffle=True, seed=2), (0, 1))
+    whole = contents(point_cloud_loader(dataset, 4, shuffle=True, seed=2), (0, 1))
     shares = [
         contents(
-            cloud_loader(
+            point_cloud_loader(
                 dataset, 4, shuffle=True, seed=2, rank=rank, world_size=world_size, num_workers=workers
             ),
             (0, 1),
@@ -138,7 +138,7 @@ def test_processes_share_the_batches_of_one(world_size, workers):
 @pytest.mark.parametrize("dataset", [Balls(9), Unlabelled(9)], ids=["labelled", "unlabelled"])
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_process_without_a_share_gets_a_graph_of_no_clouds(dataset, workers):
-    loader = cloud_loader(dataset, 4, rank=1, world_size=2, num_workers=workers)
+    loader = point_cloud_loader(dataset, 4, rank=1, world_size=2, num_workers=workers)
     batches = list(loader)
     assert len(batches) == len(loader) == 3
     graph = batches[-1][0] if isinstance(dataset[0], tuple) else batches[-1]
@@ -160,17 +160,17 @@ def test_every_cloud_is_counted_once_in_evaluation():
 def test_subsets_and_sums_learn_of_the_epoch():
     dataset = Balls(transform=TURNED)
     for inner in (Subset(dataset, [3, 4]), ConcatDataset([dataset, dataset])):
-        loader = cloud_loader(inner, 2)
+        loader = point_cloud_loader(inner, 2)
         assert contents(loader, (0,))[0] != contents(loader, (1,))[0]
     plain = [dgl_orient.point_cloud(torch.rand(3, 3)) for _ in range(3)]
-    loader = cloud_loader(plain, 2)
+    loader = point_cloud_loader(plain, 2)
     loader.set_epoch(4)
     assert [graph.batch_size for graph in loader] == [2, 1]
 
 
 def test_graphs_with_edges_are_batched_too():
     graphs = [dgl_orient.knn_graph(torch.rand(6, 3), 2) for _ in range(3)]
-    batches = list(cloud_loader(graphs, 2, rank=1, world_size=2))
+    batches = list(point_cloud_loader(graphs, 2, rank=1, world_size=2))
     assert [batch.batch_num_edges().tolist() for batch in batches] == [[12], []]
 
 
@@ -183,7 +183,7 @@ class Threads:
 
 
 def test_a_worker_uses_one_thread():
-    graph, _ = next(iter(cloud_loader(Balls(transform=Threads()), 2, num_workers=1)))
+    graph, _ = next(iter(point_cloud_loader(Balls(transform=Threads()), 2, num_workers=1)))
     assert set(graph.ndata["threads"].tolist()) == {1}
 
 
@@ -200,18 +200,18 @@ class Failing:
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_sentence_from_a_worker_stays_a_sentence(persistent):
     dataset = Balls(transform=Failing(DGLError("Expected one thing: got another.")))
-    loader = cloud_loader(dataset, 2, num_workers=1, persistent_workers=persistent)
+    loader = point_cloud_loader(dataset, 2, num_workers=1, persistent_workers=persistent)
     with pytest.raises(DGLError) as caught:
         list(loader)
     assert str(caught.value) == "Expected one thing: got another."
 
 
 def test_any_failure_in_a_worker_is_told():
-    loader = cloud_loader(Balls(transform=Failing(KeyError("feat"))), 2, num_workers=1)
+    loader = point_cloud_loader(Balls(transform=Failing(KeyError("feat"))), 2, num_workers=1)
     with pytest.raises(DGLError, match="worker process could not load a batch: .*feat"):
         list(loader)
     with pytest.raises(KeyError):
-        list(cloud_loader(Balls(transform=Failing(KeyError("feat"))), 2))
+        list(point_cloud_loader(Balls(transform=Failing(KeyError("feat"))), 2))
 
 
 class Dying:
@@ -221,7 +221,7 @@ class Dying:
 
 def test_a_worker_that_dies_is_told():
     with pytest.raises(DGLError, match="worker.* exited unexpectedly"):
-        list(cloud_loader(Balls(transform=Dying()), 2, num_workers=1))
+        list(point_cloud_loader(Balls(transform=Dying()), 2, num_workers=1))
 
 
 @pytest.mark.parametrize(
@@ -241,15 +241,15 @@ def test_a_worker_that_dies_is_told():
 )
 def test_bad_arguments_are_refused(options):
     with pytest.raises(DGLError):
-        cloud_loader(Balls(), **options)
+        point_cloud_loader(Balls(), **options)
 
 
 def test_no_clouds_and_bad_epochs_are_refused():
     with pytest.raises(DGLError, match="empty"):
-        cloud_loader([])
+        point_cloud_loader([])
     for epoch in (-1, 0.5, None, "a", 2**63):
         with pytest.raises(DGLError, match="epoch"):
-            cloud_loader(Balls()).set_epoch(epoch)
+            point_cloud_loader(Balls()).set_epoch(epoch)
         with pytest.raises(DGLError, match="epoch"):
             Shapes("test", num_shapes=1).set_epoch(epoch)
     for seed in ("a", 1.5, None):

@@ -9,7 +9,7 @@ import numpy as np
 from dgl import DGLGraph
 
 from .._checks import check_integer
-from .clouds import CloudDataset, Clouds
+from .dataset import PointCloudDataset, PointClouds
 from .simulation import Physics, check_positive, simulate
 from .splits import check_split
 
@@ -25,7 +25,7 @@ _STATES, _CHARGES, _NOISE = range(3)
 _VERSION = 1
 
 
-class ChargedParticles(CloudDataset):
+class ChargedParticles(PointCloudDataset):
     """Where will the particles be? The N-body task of *E(n) Equivariant Graph Neural Networks* and others.
 
     ``dataset[i]`` is a graph whose ``ndata`` holds ``pos``, ``vel`` ``(n, 3)`` and ``charge`` ``(n, 1)`` of a
@@ -65,11 +65,11 @@ class ChargedParticles(CloudDataset):
     save_dir : str or Path, optional
         Where to keep the data; not given, they are computed anew each time.
     transform, force_reload, verbose
-        As in :class:`dgl_orient.data.CloudDataset`. A terminal sees a progress bar in any case.
+        As in :class:`dgl_orient.data.PointCloudDataset`. A terminal sees a progress bar in any case.
 
     Examples
     --------
-    >>> from dgl_orient.data.charged import ChargedParticles
+    >>> from dgl_orient.data.charged_particles import ChargedParticles
     >>> dataset = ChargedParticles("test", num_particles=5, size=4, horizon=100)
     >>> len(dataset), sorted(dataset[0].ndata)
     (4, ['charge', 'pos', 'target_pos', 'target_vel', 'vel'])
@@ -132,7 +132,7 @@ class ChargedParticles(CloudDataset):
         names = ("pos", "target_pos", "vel", "target_vel")
         node = {name: states[:, i].reshape(-1, 3).astype(np.float32) for i, name in enumerate(names)}
         node["charge"] = charge.reshape(-1, 1).astype(np.float32)
-        self.clouds = Clouds(np.full(self.size, self.num_particles), node)
+        self.clouds = PointClouds(np.full(self.size, self.num_particles), node)
 
     def _first_states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Positions and velocities ``(size, n, 3)`` at step 0, and charges ``(size, n, 1)``."""

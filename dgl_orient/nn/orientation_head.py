@@ -8,9 +8,9 @@ import torch
 from dgl import DGLError
 from torch import Tensor, nn
 
-from ..geometry import frames_from_vectors, undetermined
+from ..geometry import degenerate, frames_from_vectors
 
-__all__ = ["FrameHead"]
+__all__ = ["OrientationHead"]
 
 # How much of the vectors' spread is added in every direction before dividing by it.
 _RIDGE = 0.1
@@ -19,7 +19,7 @@ _CANCELLED = 1e2
 _NOISE = 1e4
 
 
-class FrameHead(nn.Module):
+class OrientationHead(nn.Module):
     r"""Frames from a node's C vectors, well conditioned.
 
     .. math::
@@ -72,9 +72,9 @@ class FrameHead(nn.Module):
         """Frames of shape ``(N, F, 3, 3)``; arguments as in :meth:`pairs`."""
         return self._frames(frames_from_vectors, vec, size)
 
-    def undetermined(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
+    def degenerate(self, vec: Tensor, size: Tensor | float = 0.0) -> Tensor:
         """Booleans of shape ``(N, F)``: which frames have axes that the vectors do not determine."""
-        return self._frames(undetermined, vec, size)
+        return self._frames(degenerate, vec, size)
 
     def _frames(self, function: Callable, vec: Tensor, size: Tensor | float) -> Tensor:
         pairs, noise = self.pairs(vec, size), _NOISE * torch.finfo(vec.dtype).eps

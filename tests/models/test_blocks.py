@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dgl_orient.models.parts import PointwiseMLP
+from dgl_orient.models.blocks import PointwiseMLP
 from tests.clouds import generator
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from dgl import DGLGraph
 from dgl.ops import copy_e_mean, copy_u_mean, segment_reduce, u_sub_v
 from torch import Tensor
 
 from ..geometry import norm, to_local
-from ..hierarchy import centred
+from ..hierarchy import subtract_centroid
 
-__all__ = ["cloud_vectors", "num_cloud_vectors", "num_products", "products"]
+__all__ = ["InputFeatures", "input_features", "num_input_vectors", "num_products", "products"]
+
+InputFeatures = Literal["none", "covariance", "covariance+normal"]
 
 # Means over neighbours that are shorter than this part of the cloud are not stretched to its size.
 _SHORTEST = 1e-3
@@ -23,9 +27,9 @@ _FAINT = 0.01
 _CANCELLED = 1e2
 
 
-def num_cloud_vectors(surface: bool = False) -> int:
+def num_input_vectors(kind: InputFeatures) -> int:
     """How many vectors a point gets."""
-    return 5 if surface else 4
+    return {"none": 0, "covariance": 4, "covariance+normal": 5}[kind]
 
 
 def num_products(num_vectors: int) -> int:
@@ -33,7 +37,7 @@ def num_products(num_vectors: int) -> int:
     return num_vectors * (num_vectors + 1) // 2
 
 
-def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[Tensor, Tensor]:
+def input_features(graph: DGLGraph, pos: Tensor, kind: InputFeatures = "covariance") -> tuple[Tensor, Tensor]:
     r"""Where a point is in its cloud, as equivariant vectors and their lengths.
 
     With the cloud's centroid :math:`\bar x`, its radius :math:`r^2 = \mathrm{mean}_i \|x_i - \bar x\|^2`
@@ -46,8 +50,8 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
     where s is the root mean square of the last one's numerator over the cloud. The first three span all
     directions that the cloud distinguishes, and hardly depend on which points of a surface were drawn.
 
-    With ``surface`` there is a fifth that stands on the surface and points away from the centroid, because
-    neighbours hardly spread in that direction:
+    With ``"covariance+normal"`` there is a fifth, an estimated normal that points away from the centroid, for
+    neighbours hardly spread in its direction:
 
     .. math::
         \frac{n_i}{\sqrt{\|n_i\|^2 + \delta^2}}, \qquad
@@ -62,27 +66,27 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
         A graph over the points; its batch information tells which of them are a cloud.
     pos : Tensor
         Coordinates ``(N, 3)``.
-    surface : bool
-        Whether points lie on a surface, on which a vector can stand.
+    kind : {"covariance", "covariance+normal"}
+        Whether there is an estimated normal among them.
 
     Returns
     -------
     tuple of Tensor
-        Lengths ``(N, V)`` and vectors ``(N, V, 3)``, V being :func:`num_cloud_vectors`.
+        Lengths ``(N, V)`` and vectors ``(N, V, 3)``, V being :func:`num_input_vectors`.
 
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.nn.cloud_vectors import cloud_vectors
+    >>> from dgl_orient.nn.input_features import input_features
     >>> pos = torch.tensor([[1.0, 0, 0], [-1.0, 0, 0], [0, 2.0, 0], [0, -2.0, 0]])
-    >>> _, vec = cloud_vectors(dgl_orient.knn_graph(pos, k=3), pos)
+    >>> _, vec = input_features(dgl_orient.knn_graph(pos, k=3), pos)
     >>> vec[0, :3].square() * 2.5  # S is diag(0.6, 2.4, 0)
     tensor([[1.0000, 0.0000, 0.0000],
             [0.3600, 0.0000, 0.0000],
             [0.1296, 0.0000, 0.0000]])
     """
     sizes = graph.batch_num_nodes()
-    centre = centred(pos, sizes.cpu())
+    centre = subtract_centroid(pos, sizes.cpu())
     # The largest coordinate is taken out first, so that squares stay in range whatever the cloud's scale.
     largest = _over_clouds(sizes, centre.detach().abs().amax(1, keepdim=True), "max")
     centre = centre / torch.where(largest > 0, largest, 1.0)
@@ -96,7 +100,7 @@ def cloud_vectors(graph: DGLGraph, pos: Tensor, surface: bool = False) -> tuple[
     neighbours = torch.where(norm(neighbours, keepdim=True) > rounding, neighbours, 0.0)
     towards = neighbours / _length(sizes, neighbours, _SHORTEST)
     parts = [place, once, to_local(moments, once), towards]
-    parts += [_standing(graph, centre, neighbours, place, rounding)] if surface else []
+    parts += [_standing(graph, centre, neighbours, place, rounding)] if kind == "covariance+normal" else []
     vec = torch.stack(parts, 1)
     return norm(vec), vec
 
@@ -135,7 +139,7 @@ def products(vec: Tensor) -> Tensor:
     Examples
     --------
     >>> import torch
-    >>> from dgl_orient.nn.cloud_vectors import products
+    >>> from dgl_orient.nn.input_features import products
     >>> products(torch.tensor([[[1.0, 0, 0], [2.0, 3.0, 0]]]))
     tensor([[ 1.,  2., 13.]])
     """

@@ -10,7 +10,7 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 
 from .._checks import as_integer
-from .clouds import CloudDataset, Clouds
+from .dataset import PointCloudDataset, PointClouds
 from .splits import check_split
 
 __all__ = ["ChargedParticleFiles"]
@@ -18,7 +18,7 @@ __all__ = ["ChargedParticleFiles"]
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}
 
 
-class ChargedParticleFiles(CloudDataset):
+class ChargedParticleFiles(PointCloudDataset):
     """The N-body sets of the EGNN paper, the SE(3)-Transformer's and their like, from ``.npy`` files.
 
     A folder holds, for each split and a suffix such as ``charged5_initvel1small``,
@@ -30,7 +30,7 @@ class ChargedParticleFiles(CloudDataset):
       the whole system, which changes no motion; its first particle then counts as positive.
 
     ``dataset[i]`` is a graph with ``pos``, ``vel``, ``charge``, ``target_pos`` and ``target_vel``, as in
-    :class:`dgl_orient.data.charged.ChargedParticles`. The physics of these files are
+    :class:`dgl_orient.data.charged_particles.ChargedParticles`. The physics of these files are
     ``Physics(cap="component", staggered=True)``, in a box of 5 or none.
 
     Parameters
@@ -47,12 +47,12 @@ class ChargedParticleFiles(CloudDataset):
     size : int, optional
         How many systems, from the first on: all if not given. The EGNN paper trains on 3,000.
     save_dir, transform, seed, force_reload, verbose
-        As in :class:`dgl_orient.data.CloudDataset`.
+        As in :class:`dgl_orient.data.PointCloudDataset`.
 
     Examples
     --------
     >>> import numpy as np, tempfile
-    >>> from dgl_orient.data.charged_files import ChargedParticleFiles
+    >>> from dgl_orient.data.charged_particle_files import ChargedParticleFiles
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, shape in {"loc": (2, 49, 3, 5), "vel": (2, 49, 3, 5), "charges": (2, 5, 1)}.items():
     ...         np.save(f"{folder}/{name}_test_charged5.npy", np.ones(shape))
@@ -102,7 +102,7 @@ class ChargedParticleFiles(CloudDataset):
         states = {"pos": loc[:, 0], "vel": vel[:, 0], "target_pos": loc[:, 1], "target_vel": vel[:, 1]}
         node = {name: array.reshape(-1, 3) for name, array in states.items()}
         node["charge"] = charge[: len(loc)].reshape(-1, 1)
-        self.clouds = Clouds(np.full(len(loc), loc.shape[2]), node)
+        self.clouds = PointClouds(np.full(len(loc), loc.shape[2]), node)
 
     def _taken(self, name: str, array: np.ndarray) -> np.ndarray:
         """The two times of the systems asked for, ``(size, 2, n, 3)``, read from the file only now."""

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["Draws", "circle"]
+__all__ = ["RandomStream", "circle"]
 
 Option = TypeVar("Option")
 
 
-class Draws:
+class RandomStream:
     """A stream of random numbers that depends on nothing but its key.
 
     Parameters
@@ -28,10 +28,10 @@ class Draws:
 
     Examples
     --------
-    >>> from dgl_orient.data.draws import Draws
-    >>> Draws("chair", 7).between(1, 2) == Draws("chair", 7).between(1, 2)
+    >>> from dgl_orient.data.random_stream import RandomStream
+    >>> RandomStream("chair", 7).between(1, 2) == RandomStream("chair", 7).between(1, 2)
     True
-    >>> Draws("chair", 7).between(1, 2) == Draws("chair", 8).between(1, 2)
+    >>> RandomStream("chair", 7).between(1, 2) == RandomStream("chair", 8).between(1, 2)
     False
     """
 
@@ -67,7 +67,7 @@ def circle(turns: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> from dgl_orient.data.draws import circle
+    >>> from dgl_orient.data.random_stream import circle
     >>> cosine, sine = circle(1 / 6)
     >>> f"{cosine:.6f} {sine:.6f}"
     '0.500000 0.866025'

@@ -2,12 +2,12 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.nn.frame_head import _CANCELLED, _RIDGE, FrameHead
+from dgl_orient.nn.orientation_head import _CANCELLED, _RIDGE, OrientationHead
 from tests.clouds import rotation_error
 
 
 def test_pairs_equal_the_formula():
-    head = FrameHead(5, 2).double()
+    head = OrientationHead(5, 2).double()
     vec = torch.randn(4, 5, 3, dtype=torch.float64)
     for found, v in zip(head.pairs(vec), vec):
         total = (v.T @ v).trace()
@@ -43,7 +43,7 @@ def vectors_of_all_kinds():
 
 @pytest.mark.parametrize("size", [0.0, 1.0, torch.ones((), dtype=torch.float64)])
 def test_pairs_equal_the_plain_ones_in_all_derivatives(size):
-    head, vec = FrameHead(5, 2).double(), vectors_of_all_kinds().requires_grad_()
+    head, vec = OrientationHead(5, 2).double(), vectors_of_all_kinds().requires_grad_()
     inputs = (vec, head.vectors.weight)
     results = []
     for pairs in (head.pairs(vec, size), plain_pairs(head, vec, size)):
@@ -57,7 +57,7 @@ def test_pairs_equal_the_plain_ones_in_all_derivatives(size):
 
 
 def test_gradients_are_right_to_second_order():
-    head = FrameHead(4, 2).double()
+    head = OrientationHead(4, 2).double()
     vec = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
 
     def frames(vec, weight):
@@ -69,55 +69,55 @@ def test_gradients_are_right_to_second_order():
 
 
 def test_no_nodes_have_no_frames():
-    head, vec = FrameHead(5, 2), torch.zeros(0, 5, 3, requires_grad=True)
+    head, vec = OrientationHead(5, 2), torch.zeros(0, 5, 3, requires_grad=True)
     frames = head(vec)
-    assert frames.shape == (0, 2, 3, 3) and head.undetermined(vec).shape == (0, 2)
+    assert frames.shape == (0, 2, 3, 3) and head.degenerate(vec).shape == (0, 2)
     frames.sum().backward()
     assert vec.grad.shape == vec.shape and not head.vectors.weight.grad.any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_vectors_that_are_noise_do_not_determine_a_frame(dtype):
-    head = FrameHead(5, 1).to(dtype)
+    head = OrientationHead(5, 1).to(dtype)
     vec = torch.randn(5, 5, 3, dtype=dtype)
     vec[1] = 0
     vec[2] *= 10 * torch.finfo(dtype).eps  # what rounding leaves of vectors of size 1
     direction = torch.tensor([1.0, 2.0, -1.0], dtype=dtype)
     vec[3] = torch.randn(5, 1, dtype=dtype) * direction  # all along one line
-    assert head.undetermined(vec, size=1.0).flatten().tolist() == [False, True, True, True, False]
-    assert head.undetermined(vec).flatten().tolist() == [False, True, False, True, False]
+    assert head.degenerate(vec, size=1.0).flatten().tolist() == [False, True, True, True, False]
+    assert head.degenerate(vec).flatten().tolist() == [False, True, False, True, False]
     assert rotation_error(head(vec)) < 1e-6
 
 
 def test_scaled_vectors_determine_the_same_frame():
-    head, vec = FrameHead(5, 1), torch.randn(20, 5, 3)
+    head, vec = OrientationHead(5, 1), torch.randn(20, 5, 3)
     for scale in (1e-12, 1e12):
         torch.testing.assert_close(head(vec * scale, size=scale), head(vec), rtol=0, atol=1e-4)
 
 
 def test_short_first_vectors_do_not_determine_a_frame():
-    head = FrameHead(3, 1).double()
+    head = OrientationHead(3, 1).double()
     with torch.no_grad():
         head.vectors.weight.copy_(torch.eye(3)[:2])
     vec = torch.eye(3, dtype=torch.float64).unsqueeze(0)
-    assert not head.undetermined(vec)
+    assert not head.degenerate(vec)
     vec[0, 0] *= 1e-13
-    assert head.undetermined(vec)
+    assert head.degenerate(vec)
 
 
 def test_gradients_are_finite_at_zero():
-    head, vec = FrameHead(5, 2), torch.zeros(3, 5, 3, requires_grad=True)
+    head, vec = OrientationHead(5, 2), torch.zeros(3, 5, 3, requires_grad=True)
     head(vec).sum().backward()
     assert torch.equal(vec.grad, torch.zeros(3, 5, 3))
 
 
 def test_one_vector_makes_no_frame():
     with pytest.raises(DGLError, match="at least 2 vectors, got 1; raise hidden_vectors"):
-        FrameHead(1, 1)
+        OrientationHead(1, 1)
 
 
 def test_short_vectors_have_finite_gradients():
-    head, weight = FrameHead(8, 1), torch.randn(200, 1, 3, 3)
+    head, weight = OrientationHead(8, 1), torch.randn(200, 1, 3, 3)
     vec = (torch.randn(200, 8, 3) * 3e-20).requires_grad_()
     (weight * head(vec)).sum().backward()
     assert bool(torch.isfinite(vec.grad).all()) and bool(torch.isfinite(head.vectors.weight.grad).all())
@@ -125,7 +125,7 @@ def test_short_vectors_have_finite_gradients():
 
 
 def test_gradients_are_the_same_within_autocast():
-    head, vec = FrameHead(8, 2), torch.randn(30, 8, 3)
+    head, vec = OrientationHead(8, 2), torch.randn(30, 8, 3)
     weight, found = torch.randn(30, 2, 3, 3), []
     for enabled in (False, True):
         given = vec.clone().requires_grad_()
