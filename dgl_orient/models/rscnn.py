@@ -54,8 +54,8 @@ class RSConvs(nn.Module):
         k = [check_k(number) for number in (k if isinstance(k, Sequence) else [k] * len(level_sizes))]
         if len(level_sizes) != len(k) or len(widths) != len(level_sizes) + 2:
             raise DGLError(
-                f"Expected a k for each level and two more widths than levels, got {len(level_sizes)} levels, "
-                f"{len(k)} k and {len(widths)} widths."
+                f"Expected a k for each level and two more widths than levels, got {len(level_sizes)} "
+                f"levels, {len(k)} k and {len(widths)} widths."
             )
         self.level_sizes, self.k = tuple(level_sizes), tuple(k)
         self.lift = nn.Linear(max(in_feats, 1), widths[0])
