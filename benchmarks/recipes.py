@@ -19,10 +19,10 @@ from pathlib import Path
 
 import torch
 
+from dgl_orient.config.build import TrainingSetup, build
+from dgl_orient.config.recipe import check, read
 from dgl_orient.data import point_cloud_loader
-from dgl_orient.go.build import Job, build
 from dgl_orient.go.environment import prepare
-from dgl_orient.go.recipe import check, read
 from dgl_orient.go.shipped import shipped_recipes
 from dgl_orient.train.epochs import evaluate, train_epoch
 from dgl_orient.train.run import Run
@@ -96,7 +96,7 @@ def _seconds(batches: int, each: Iterator[object]) -> float:
     return (time.perf_counter() - began) / batches
 
 
-def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
+def _steps(job: TrainingSetup, run: Run, seed: int) -> Iterator[float]:
     """Steps of training, without end."""
     settings = job.settings
     loader = point_cloud_loader(
@@ -108,7 +108,7 @@ def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
             yield train_epoch(job.task, run.trained, run.optimizer, [batch], *options)
 
 
-def _scorings(job: Job, run: Run) -> Iterator[dict[str, float]]:
+def _scorings(job: TrainingSetup, run: Run) -> Iterator[dict[str, float]]:
     """Batches of the test set, scored again and again."""
     loader = point_cloud_loader(job.splits.tests["test"], job.settings.eval_batch_size)
     while True:

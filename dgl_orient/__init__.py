@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import data, geometry, graph, hierarchy, models, nn, plot, quality, testing, train
-    from .go.pretrained import pretrained
     from .graph import knn_graph, point_cloud
     from .nn import (
         EquivariantReadout,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         OrientedEdgeConv,
         OrientedRSConv,
     )
+    from .zoo.pretrained import pretrained
 
 __all__ = [
     "EquivariantReadout",
@@ -42,7 +42,7 @@ __all__ = [
     "train",
 ]
 
-_FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".go.pretrained"}
+_FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".zoo.pretrained"}
 
 
 def __getattr__(name: str):

@@ -18,13 +18,13 @@ from pathlib import Path
 from dgl import DGLError
 
 from dgl_orient.data import Shapes, write_cloud
-from dgl_orient.go.build import load_trained
 from dgl_orient.go.environment import prepare
 from dgl_orient.go.view import CloudOptions, view_cloud
 from dgl_orient.go.view_quality import view_quality
 from dgl_orient.go.view_run import view_run
 from dgl_orient.plot.saving import output_path
 from dgl_orient.train import atomic
+from dgl_orient.zoo.trained_model import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
 LARGEST = 150_000  # bytes of a picture
@@ -150,7 +150,7 @@ def add_quality(gallery: Gallery, checkpoint: Path, clouds: int) -> None:
 
 def make(options: argparse.Namespace) -> list[str]:
     """Write all pictures; the lines of the page."""
-    trained = load_trained(options.cpt)
+    trained = load_trained_model(options.cpt)
     if trained.pipeline != "pointcls":
         raise DGLError(f"Expected --cpt of a network for pointcls, got one for {trained.pipeline}.")
     output_path("gallery.png", "")  # matplotlib is there, or all else is in vain

@@ -8,7 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import dgl_orient
-from dgl_orient.go import cli, registry
+from dgl_orient.config import registry
+from dgl_orient.go import cli
 from dgl_orient.go.factories import MODEL_FACTORIES, DataFactory
 from tests.clouds import ball
 from tests.readme import README, all_code, commands, python_blocks, shell_blocks

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import names, registry
-from .arguments import Argument, arguments_of
-from .names import nearest
-from .recipe import (
+from ..config import names, registry
+from ..config.arguments import Argument, arguments_of
+from ..config.names import nearest
+from ..config.recipe import (
     HEAD,
     SPLITS,
     VERSION,
@@ -18,7 +18,7 @@ from .recipe import (
     top_problems,
     unknown_keys,
 )
-from .values import problems, shown
+from ..config.values import problems, shown
 
 __all__ = ["FILES", "apply_arguments", "apply_script", "check_apply"]
 
@@ -135,7 +135,7 @@ def apply_script(checked: Mapping) -> str:
             f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
             f"from dgl_orient.go.{function} import {function}",
-            *(["from dgl_orient.go.registry import import_plugins"] if plugins else []),
+            *(["from dgl_orient.config.registry import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',
             *([f"    import_plugins({plugins!r})"] if plugins else []),

@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from .._extras import to_install
-from . import names, shipped, view_command
+from ..config import names
+from ..zoo.checkpoints import DEFAULT, released
+from . import shipped, view_command
 from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
-from .released import DEFAULT, released
 from .saying import say
 
 __all__ = ["app", "run"]

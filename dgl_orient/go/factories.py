@@ -22,9 +22,9 @@ from dglgo.utils.factory import (  # noqa: E402
     PipelineFactory,
 )
 
-from . import registry  # noqa: E402
-from .arguments import REQUIRED  # noqa: E402
-from .names import PIPELINES  # noqa: E402
+from ..config import registry  # noqa: E402
+from ..config.arguments import REQUIRED  # noqa: E402
+from ..config.names import PIPELINES  # noqa: E402
 from .yaml_comments import blank_comments, comments, defaults  # noqa: E402
 
 __all__ = [

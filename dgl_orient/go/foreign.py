@@ -13,10 +13,10 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 
-from . import names
-from .names import nearest
-from .recipe import RecipeError
-from .values import shown
+from ..config import names
+from ..config.names import nearest
+from ..config.recipe import RecipeError
+from ..config.values import shown
 
 __all__ = ["check_foreign", "is_foreign", "run_foreign", "run_foreign_command"]
 
@@ -48,7 +48,7 @@ def check_foreign(recipe: Mapping) -> None:
     >>> check_foreign({"general_pipeline": {"loss": "CrossEntropyLoss", "num_runs": 1}})
     >>> check_foreign({"general_pipeline": {"loss": "L1Loss() or print"}})
     Traceback (most recent call last):
-    dgl_orient.go.recipe.RecipeError: general_pipeline.loss: expected a single word, got 'L1Loss() or print'.
+    dgl_orient.config.recipe.RecipeError: general_pipeline.loss: expected a single word, got ...
     """
     found = [line for key, value in recipe.items() for line in _problems(key, value, str(key))]
     found += [

@@ -13,7 +13,10 @@ import typer
 from dgl import DGLError
 
 from .._checks import is_plain
-from . import registry
+from ..config import registry
+from ..config.names import PIPELINES, nearest
+from ..config.recipe import VERSION, check, settings_arguments
+from ..zoo.checkpoints import checkpoint_path
 from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
 from .factories import (
     MODEL_FACTORIES,
@@ -23,9 +26,6 @@ from .factories import (
     PipelineFactory,
     register_names,
 )
-from .names import PIPELINES, nearest
-from .recipe import VERSION, check, settings_arguments
-from .released import checkpoint_path
 from .saying import say
 from .yaml_comments import comments, defaults, write_yaml
 

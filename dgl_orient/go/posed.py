@@ -16,7 +16,7 @@ from ..geometry import random_rotation, to_global
 from ..graph import point_cloud
 from ..models.orientation_encoder import OrientationEncoder
 from ..plot.seen import OrientationTrace, trace_orientations
-from .build import Trained
+from ..zoo.trained_model import TrainedModel
 from .inputs import check_range
 
 __all__ = ["Pose", "Subject", "poses", "read_subject"]
@@ -35,7 +35,7 @@ class Subject(NamedTuple):
     path: Path  #: the cloud's file
     graph: DGLGraph  #: prepared for the network, in float64
     label: int | None  #: its category, if the network is told it
-    trained: Trained | None  #: None for a fresh network
+    trained: TrainedModel | None  #: None for a fresh network
 
 
 class Pose(NamedTuple):
@@ -48,7 +48,7 @@ class Pose(NamedTuple):
 
 def read_subject(
     path: str | Path,
-    trained: Trained | None,
+    trained: TrainedModel | None,
     points: int | None,
     category: str | None,
     seed: int,
@@ -60,7 +60,7 @@ def read_subject(
     ----------
     path : str or Path
         A file of any format that :func:`dgl_orient.data.read_cloud` reads.
-    trained : Trained, optional
+    trained : TrainedModel, optional
         The network that will look at it.
     points : int, optional
         How many points to take; by default as many as the network knows.
@@ -106,12 +106,12 @@ def _checked(path: Path, name: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _label(path: Path, trained: Trained | None, category: str | None) -> int | None:
+def _label(path: Path, trained: TrainedModel | None, category: str | None) -> int | None:
     if trained is None or not trained.is_told_category:
         if category is not None:
             raise DGLError("There is no network that is told a category; leave out --category.")
         return None
-    names = list(trained.facts["class_names"])
+    names = list(trained.metadata["class_names"])
     name = path.absolute().parent.name if category is None else category
     if name not in names:
         raise DGLError(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import yaml
 
 from .._whole_files import whole_file
-from .names import nearest
+from ..config.names import nearest
 
 __all__ = ["ShippedRecipe", "copy_recipe", "recipe_table", "shipped_recipes"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
-from . import recipe as recipes
-from . import registry
+from ..config import recipe as recipes
+from ..config import registry
+from ..config.names import DGLGO_PIPELINES, PIPELINES
+from ..zoo.checkpoints import checkpoint_path
 from .apply_recipe import FILES, apply_script, check_apply
 from .foreign import check_foreign, is_foreign, run_foreign
-from .names import DGLGO_PIPELINES, PIPELINES
-from .released import checkpoint_path
 
 __all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "export", "train"]
 
@@ -44,8 +44,8 @@ def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
         return
     checked = recipes.check(recipe)
     _check_machine(checked)
+    from ..config.build import build
     from ..train.loop import fit
-    from .build import build
 
     job = build(checked)
     fit(

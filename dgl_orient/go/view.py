@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
+from ..config.registry import import_plugins_of
+from ..config.values import shown
 from ..plot import Camera, Look, OrientedCloud, arrows, cloud_figure, cloud_page, oriented_cloud
 from ..plot.saving import is_page, output_path, save_figure, save_text
 from ..train import checkpoint as checkpoints
-from .build import Trained, load_trained
+from ..zoo.checkpoints import checkpoint_path
+from ..zoo.trained_model import TrainedModel, load_trained_model
 from .posed import Pose, Subject, poses, read_subject
-from .registry import import_plugins_of
-from .released import checkpoint_path
-from .values import shown
 from .view_colors import answer_in_words, check_color, colorings
 from .view_quality import view_quality
 from .view_run import view_run
@@ -150,7 +150,7 @@ def view_cloud(
     if not 1 <= options.num_poses <= _MOST_POSES:
         raise DGLError(f"Expected 1 to {_MOST_POSES} poses, got {options.num_poses}.")
     look = _look(options)
-    trained = None if checkpoint is None else load_trained(checkpoint)
+    trained = None if checkpoint is None else load_trained_model(checkpoint)
     look = replace(look, camera=replace(look.camera, up=options.up or _gravity(trained)))
     subject = read_subject(source, trained, options.points, options.category, options.seed, options.columns)
     found = poses(subject, options.num_poses, options.seed)
@@ -173,9 +173,9 @@ def _look(options: CloudOptions) -> Look:
     )
 
 
-def _gravity(trained: Trained | None) -> str:
+def _gravity(trained: TrainedModel | None) -> str:
     """The vertical axis of the clouds that a network was trained by."""
-    known = None if trained is None else trained.facts.get("gravity")
+    known = None if trained is None else trained.metadata.get("gravity")
     return known if known in ("x", "y", "z") else "z"
 
 

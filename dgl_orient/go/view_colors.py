@@ -8,8 +8,8 @@ from dgl import DGLError
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from ..config.names import nearest
 from ..plot.colors import Coloring, by_category, by_direction, by_value
-from .names import nearest
 from .posed import Pose, Subject
 
 __all__ = ["COLORS", "answer_in_words", "check_color", "colorings"]
@@ -58,19 +58,19 @@ def answer_in_words(subject: Subject, pose: Pose) -> str:
     if subject.trained is None or subject.trained.pipeline != "pointcls":
         return ""
     share, best = pose.seen.answer[0].softmax(0).max(0)
-    return f"{subject.trained.facts['class_names'][int(best)]} {float(share):.0%}"
+    return f"{subject.trained.metadata['class_names'][int(best)]} {float(share):.0%}"
 
 
 def _of_class(subject: Subject, pose: Pose) -> list[Coloring]:
     best = int(pose.seen.answer[0].argmax())
     numbers = np.full(pose.graph.num_nodes(), best)
-    return [by_category("class", numbers, subject.trained.facts["class_names"])]
+    return [by_category("class", numbers, subject.trained.metadata["class_names"])]
 
 
 def _of_parts(subject: Subject, pose: Pose) -> list[Coloring]:
     label = None if subject.label is None else torch.tensor([subject.label])
     found = subject.trained.task.answers(pose.seen.answer, pose.graph, label)
-    facts = subject.trained.facts
+    facts = subject.trained.metadata
     names = facts.get("part_names") or [str(number) for number in range(facts["num_parts"])]
     made = [by_category("part", found.numpy(), names)]
     if "part" in pose.graph.ndata:

@@ -12,6 +12,7 @@ from dgl import DGLError
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from ..config.build import data_set
 from ..data import PointCloudDataset
 from ..graph import knn_graph, point_cloud
 from ..models.orientation_encoder import OrientationEncoder
@@ -20,7 +21,7 @@ from ..plot.saving import output_path, save_any, save_text
 from ..plot.seen import trace_orientations
 from ..quality import DISTURBANCES, Sight, measure
 from ..train.records import versions
-from .build import Trained, data_set, load_trained
+from ..zoo.trained_model import TrainedModel, load_trained_model
 
 __all__ = ["view_quality"]
 
@@ -58,7 +59,7 @@ def view_quality(
     path = output_path(out, "quality")
     if num_clouds < 1:
         raise DGLError(f"Expected at least 1 cloud to measure on, got {num_clouds}.")
-    trained = load_trained(checkpoint)
+    trained = load_trained_model(checkpoint)
     networks = {"trained": trained.model, "fresh": _fresh(trained, seed)}
     shapes = _dense_test_set(trained)
     number = min(num_clouds, len(shapes))
@@ -91,7 +92,7 @@ def view_quality(
     ]
 
 
-def _fresh(trained: Trained, seed: int) -> nn.Module:
+def _fresh(trained: TrainedModel, seed: int) -> nn.Module:
     """The same network before any training."""
     orientation_encoder = getattr(trained.model, "orientation_encoder", None)
     if not isinstance(orientation_encoder, OrientationEncoder):
@@ -106,7 +107,7 @@ def _fresh(trained: Trained, seed: int) -> nn.Module:
     return fresh
 
 
-def _dense_test_set(trained: Trained) -> PointCloudDataset:
+def _dense_test_set(trained: TrainedModel) -> PointCloudDataset:
     """The test set with twice the points, of which each half is a sample of the shape."""
     if trained.num_points is None:
         raise DGLError(
@@ -124,7 +125,7 @@ def _clouds(shapes: PointCloudDataset, number: int) -> Iterator[tuple[Tensor, in
         yield graph.ndata["pos"], None if label is None else int(label)
 
 
-def _seeing(trained: Trained, model: nn.Module, has_learned: bool) -> Callable[[Tensor], Sight]:
+def _seeing(trained: TrainedModel, model: nn.Module, has_learned: bool) -> Callable[[Tensor], Sight]:
     """How a network looks at a cloud; a fresh one's answers are of no interest."""
     asks = has_learned and trained.pipeline == "pointcls"
 

@@ -11,6 +11,7 @@ import torch
 from dgl import DGLError
 from torch.nn.functional import normalize
 
+from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
 from ..plot.saving import output_path, save_any
 from ..plot.training_figure import (
@@ -24,7 +25,7 @@ from ..plot.training_figure import (
 )
 from ..train.metrics import PartIoU
 from ..train.predict import predict
-from .build import Trained, data_set, load_trained
+from ..zoo.trained_model import TrainedModel, load_trained_model
 
 __all__ = ["read_log", "view_run"]
 
@@ -61,7 +62,7 @@ def view_run(folder: str | Path, out: str | Path | None = None, progress: bool =
     checkpoint = folder / "run_0.pth"
     title, metric, drawing = str(folder.resolve().name), None, None
     if checkpoint.exists():
-        trained = load_trained(checkpoint)
+        trained = load_trained_model(checkpoint)
         recipe, metric = trained.recipe, trained.task.main_metric
         title += f": {recipe['pipeline_name']}, {recipe['data']['name']}, {recipe['model']['name']}"
         drawing = _RESULTS[trained.pipeline](trained, data_set(recipe, "test"), progress)
@@ -107,8 +108,8 @@ def read_log(path: Path) -> list[dict]:
     return records
 
 
-def _confusion(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
-    names = list(trained.facts["class_names"])
+def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    names = list(trained.metadata["class_names"])
     matrix = np.zeros((len(names), len(names)), dtype=int)
     answers = predict(trained.model, trained.task, test, progress=progress)
     for label, logits in zip(test.labels, answers):
@@ -116,7 +117,7 @@ def _confusion(trained: Trained, test: PointCloudDataset, progress: bool) -> Dra
     return confusion(matrix, names)
 
 
-def _iou(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     metric, task = PartIoU(trained.task.class_parts), trained.task
     answers = predict(trained.model, task, test, progress=progress)
     for number, logits in enumerate(answers):
@@ -125,10 +126,10 @@ def _iou(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
         found = task.answers(logits, graph, category)
         metric.update(found, graph.ndata["part"], category, graph.batch_num_nodes())
-    return iou_bars(metric.by_class(), trained.facts["class_names"])
+    return iou_bars(metric.by_class(), trained.metadata["class_names"])
 
 
-def _normals(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _normals(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     angles = []
     for number, vectors in enumerate(predict(trained.model, trained.task, test, progress=progress)):
         item = test[number]
@@ -139,7 +140,7 @@ def _normals(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawi
     return error_curve(np.concatenate(angles))
 
 
-def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
     for number, predicted in enumerate(predict(trained.model, trained.task, few, progress=progress)):
@@ -152,7 +153,7 @@ def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> 
     return trajectories(systems)
 
 
-_RESULTS: dict[str, Callable[[Trained, PointCloudDataset, bool], Drawing]] = {
+_RESULTS: dict[str, Callable[[TrainedModel, PointCloudDataset, bool], Drawing]] = {
     "pointcls": _confusion,
     "partseg": _iou,
     "normals": _normals,

@@ -12,7 +12,7 @@ from dglgo.utils.yaml_dump import deep_convert_dict, merge_comment
 from ruamel.yaml.comments import CommentedSeq
 
 from .._whole_files import whole_file
-from .arguments import REQUIRED, Argument
+from ..config.arguments import REQUIRED, Argument
 
 __all__ = ["blank_comments", "comments", "defaults", "write_yaml"]
 

@@ -20,10 +20,10 @@ from benchmarks.modelnet40.variants import (
     RelativeOrientedDGCNN,
 )
 from dgl_orient import OrientedConv
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import model_arguments, model_class
 from dgl_orient.geometry import frames_from_vectors, random_rotation
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check
-from dgl_orient.go.registry import model_arguments, model_class
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, line, plane, rotation_error
 

@@ -12,14 +12,15 @@ import torch
 from dgl import DGLError
 from torch import nn
 
+from dgl_orient.config.build import build, dataset_metadata, transform_steps
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import register_data
 from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply
 from dgl_orient.go.apply_data import apply_data
-from dgl_orient.go.build import Trained, build, facts_of, load_trained, model_of, transform_steps
-from dgl_orient.go.recipe import check
-from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model, model_of
 from tests.clouds import ball
 from tests.go import tiny
 
@@ -183,9 +184,9 @@ def test_the_network_of_a_checkpoint_is_the_trained_one():
     weights = checkpoint.load(path)["weights"]
     assert isinstance(model, OrientedDGCNN) and not model.training
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-    trained = load_trained(path)
+    trained = load_trained_model(path)
     assert (trained.pipeline, trained.num_points, trained.columns) == ("pointcls", 40, None)
-    assert trained.facts["class_names"][0] == "armchair"
+    assert trained.metadata["class_names"][0] == "armchair"
 
 
 def test_loading_a_network_draws_nothing():
@@ -206,9 +207,9 @@ def _changed(path, **changes):
     [
         ({"weights": None}, "not the checkpoint of a network"),
         ({"recipe": {}}, "not the checkpoint of a network"),
-        ({"facts": {}}, "num_classes"),
-        ({"facts": {"num_classes": "ten"}}, "describe no network"),
-        ({"facts": {"num_classes": 11}}, "differ"),
+        ({"metadata": {}}, "num_classes"),
+        ({"metadata": {"num_classes": "ten"}}, "describe no network"),
+        ({"metadata": {"num_classes": 11}}, "differ"),
         ({"weights": {}}, "differ"),
         ({"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}}, "os.system"),
     ],
@@ -216,7 +217,7 @@ def _changed(path, **changes):
 def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words):
     path = _changed(tmp_path / "strange.pth", **changes)
     with pytest.raises(DGLError, match=words) as raised:
-        load_trained(path)
+        load_trained_model(path)
     assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
 
 
@@ -236,7 +237,7 @@ def test_a_strangers_checkpoint_does_not_fill_the_memory(tmp_path, model):
     assert path.stat().st_size < 10_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DGLError, match="large.pth .*larger than its weights"):
-        load_trained(path)
+        load_trained_model(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
 
 
@@ -259,10 +260,10 @@ def _doubled():
     [
         {"recipe": {"plugins": torch.zeros(2)}},
         {"recipe": {"model": _in_itself()}},
-        {"facts": {"num_classes": 10, "class_names": torch.arange(10)}},
+        {"metadata": {"num_classes": 10, "class_names": torch.arange(10)}},
         {"tests": torch.zeros(2)},
         {"release": _in_itself()},
-        {"facts": {"class_names": _doubled()}},
+        {"metadata": {"class_names": _doubled()}},
     ],
     ids=["plugins", "endless", "names", "tests", "release", "doubled"],
 )
@@ -271,7 +272,7 @@ def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, cha
     if "recipe" in changes:
         changes = {"recipe": recipe | changes["recipe"]}
     with pytest.raises(DGLError, match="strange.pth is not the checkpoint of a network"):
-        load_trained(_changed(tmp_path / "strange.pth", **changes))
+        load_trained_model(_changed(tmp_path / "strange.pth", **changes))
 
 
 @pytest.mark.parametrize(
@@ -291,9 +292,9 @@ def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, cha
 )
 def test_facts_that_do_not_fit_each_other_are_refused(tmp_path, facts, words):
     state = checkpoint.load(tiny.trained("partseg"))
-    path = _changed(tmp_path / "parts.pth", **state | {"facts": state["facts"] | facts})
+    path = _changed(tmp_path / "parts.pth", **state | {"metadata": state["metadata"] | facts})
     with pytest.raises(DGLError, match=words) as raised:
-        load_trained(path)
+        load_trained_model(path)
     assert "parts.pth" in str(raised.value)
 
 
@@ -311,7 +312,7 @@ def test_a_guard_ends_with_the_network_it_is_for():
 def test_the_number_of_points_is_that_of_the_test_set():
     def trained(num_points):
         recipe = {"data": {"name": "modelnet40", "raw_dir": "data", "num_points": num_points}}
-        return Trained(Path(), recipe, {}, None, None)
+        return TrainedModel(Path(), recipe, {}, None, None)
 
     assert trained({"train": 1024, "val": 256, "test": 200}).num_points == 200
     assert trained({"train": 512}).num_points == 1024  # the data set's own
@@ -372,29 +373,29 @@ def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cl
 
 def test_names_without_a_number_are_kept():
     only = type("Only", (_Unnamed,), {"class_names": ["a", "b"], "num_parts": None})
-    assert facts_of(only("train")) == {"class_names": ["a", "b"]}
+    assert dataset_metadata(only("train")) == {"class_names": ["a", "b"]}
 
 
 def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
     state = checkpoint.load(tiny.trained("pointcls"))
     odd = ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}, {"num_classes": 10**12})
     for changes in odd:
-        checkpoint.save(tmp_path / "odd.pth", state | {"facts": state["facts"] | changes})
+        checkpoint.save(tmp_path / "odd.pth", state | {"metadata": state["metadata"] | changes})
         with pytest.raises(DGLError, match="odd.pth"):
-            load_trained(tmp_path / "odd.pth")
-    for name in ("weights", "facts"):
+            load_trained_model(tmp_path / "odd.pth")
+    for name in ("weights", "metadata"):
         checkpoint.save(tmp_path / "odd.pth", state | {name: [1]})
         with pytest.raises(DGLError, match="odd.pth"):
-            load_trained(tmp_path / "odd.pth")
+            load_trained_model(tmp_path / "odd.pth")
 
 
 def test_parts_have_no_part_where_they_are_not_asked_for():
     dataset = _Classes("test")
     dataset.part_names = ["lid"]
-    assert "num_parts" not in facts_of(dataset)
+    assert "num_parts" not in dataset_metadata(dataset)
 
 
 @pytest.mark.parametrize("scores", [None, 5])
 def test_scores_that_are_none_are_refused(tmp_path, scores):
     with pytest.raises(DGLError, match="Expected scores in .*strange.pth to be a map"):
-        load_trained(_changed(tmp_path / "strange.pth", release={"scores": scores}))
+        load_trained_model(_changed(tmp_path / "strange.pth", release={"scores": scores}))

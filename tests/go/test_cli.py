@@ -14,8 +14,9 @@ import torch
 import yaml
 from dgl import DGLError
 
+from dgl_orient.config import registry
 from dgl_orient.data import write_cloud
-from dgl_orient.go import cli, environment, registry, shipped
+from dgl_orient.go import cli, environment, shipped
 from tests.go.commands import TOP, answer, command
 from tests.go.hostile import GOOD, HOSTILE
 
@@ -143,7 +144,7 @@ def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
 
 PLUGIN = """
 from pathlib import Path
-from dgl_orient.go.registry import register_model
+from dgl_orient.config.registry import register_model
 from dgl_orient.models import DGCNN
 
 Path("imported").touch()

@@ -13,9 +13,9 @@ import sys
 import pytest
 from dgl import DGLError
 
+from dgl_orient.config.registry import register_data, register_model
 from dgl_orient.data import Shapes
 from dgl_orient.go.export import _literal, export, script_of
-from dgl_orient.go.registry import register_data, register_model
 from dgl_orient.models import DGCNN
 from tests.go import tiny
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dgl_orient.config import names, registry
+from dgl_orient.config.names import nearest
 from dgl_orient.data import PointCloudDataset
-from dgl_orient.go import names, registry
-from dgl_orient.go.names import nearest
 
 
 def test_names_are_those_that_users_are_promised():

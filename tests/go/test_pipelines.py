@@ -7,10 +7,11 @@ import pytest
 import yaml
 from dgl import DGLError
 
-from dgl_orient.go import names, pipelines, registry
+from dgl_orient.config import names, registry
+from dgl_orient.config.recipe import RecipeError, check, load, settings_arguments
+from dgl_orient.go import pipelines
 from dgl_orient.go.apply_recipe import check_apply
 from dgl_orient.go.factories import MODEL_FACTORIES, ApplyPipelineFactory, DataFactory, PipelineFactory
-from dgl_orient.go.recipe import RecipeError, check, load, settings_arguments
 from dgl_orient.train import checkpoint
 
 COMBINATIONS = [

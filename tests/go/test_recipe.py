@@ -8,10 +8,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgl_orient.go import recipe as recipes
-from dgl_orient.go import registry
-from dgl_orient.go.names import PIPELINES, UNUSED_SETTINGS
-from dgl_orient.go.recipe import RecipeError, check, data_arguments
+from dgl_orient.config import recipe as recipes
+from dgl_orient.config import registry
+from dgl_orient.config.names import PIPELINES, UNUSED_SETTINGS
+from dgl_orient.config.recipe import RecipeError, check, data_arguments
 from dgl_orient.train.settings import Settings
 from tests.go.hostile import GOOD
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check, load, read
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check, load, read
 from dgl_orient.train.settings import Settings
 from tests.go import tiny
 

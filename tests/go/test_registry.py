@@ -7,16 +7,16 @@ import pytest
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
+from dgl_orient.config import registry
+from dgl_orient.config.recipe import RecipeError, check
 from dgl_orient.data import Shapes
-from dgl_orient.go import registry
 from dgl_orient.go.export import script_of
-from dgl_orient.go.recipe import RecipeError, check
 from dgl_orient.models import DGCNN
 from tests.go import tiny
 
 PLUGIN = """
 from dgl_orient.data import Shapes
-from dgl_orient.go.registry import register_data, register_model
+from dgl_orient.config.registry import register_data, register_model
 from dgl_orient.models import DGCNN
 
 @register_data("my-shapes", pipelines=["pointcls"])

@@ -12,10 +12,10 @@ import torch
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
 from dgl_orient.go import cli, view, view_run
-from dgl_orient.go.build import load_trained
 from dgl_orient.go.posed import poses, read_subject
 from dgl_orient.go.view_colors import colorings
 from dgl_orient.plot import Look, arrows
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
@@ -40,7 +40,7 @@ def answer(capfd, *arguments) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("network", [None, "pointcls", "partseg", "normals"])
 def test_poses_match_after_turning_back(clouds, network):
-    trained = None if network is None else load_trained(tiny.trained(network))
+    trained = None if network is None else load_trained_model(tiny.trained(network))
     subject = read_subject("chair/one.ply", trained, None, None, seed=0)
     found = poses(subject, 3, seed=1)
     assert float((found[1].turn - found[2].turn).abs().max()) > 0.1
@@ -61,7 +61,7 @@ def test_particles_match_too(clouds):
     tiny.train(
         tiny.recipe("nbody", model={"name": "oriented-nbody", "hidden_feats": 8, "num_layers": 1}), folder
     )
-    subject = read_subject("system.npz", load_trained(folder / "run_0.pth"), None, None, seed=0)
+    subject = read_subject("system.npz", load_trained_model(folder / "run_0.pth"), None, None, seed=0)
     first, other = view._clouds(subject, poses(subject, 2, seed=1), "error", 40)
     np.testing.assert_allclose(other.turned_back().frames, first.frames, atol=1e-9)
     assert first.coloring("error").texts == other.coloring("error").texts
@@ -77,14 +77,14 @@ def test_particles_match_too(clouds):
     ],
 )
 def test_colours_tell_what_there_is(clouds, network, names):
-    trained = None if network is None else load_trained(tiny.trained(network))
+    trained = None if network is None else load_trained_model(tiny.trained(network))
     subject = read_subject("chair/one.ply", trained, None, None, seed=0)
     (pose,) = poses(subject, 1, seed=0)
     found = {each.name: each for each in colorings(subject, pose, None)}
     assert set(found) == names
     if network == "partseg":
         # Only parts of a chair are answers for one, and an error is where the true part is another.
-        true = [trained.facts["part_names"][int(part)] for part in pose.graph.ndata["part"]]
+        true = [trained.metadata["part_names"][int(part)] for part in pose.graph.ndata["part"]]
         assert set(found["part"].texts) <= {"chair/seat", "chair/back", "chair/leg"}
         right = ["right" if one == two else "wrong" for one, two in zip(found["part"].texts, true)]
         assert list(found["error"].texts) == right
@@ -278,7 +278,7 @@ def test_without_the_extra_the_sentence_says_what_to_install(clouds, capfd, monk
 
 def test_more_points_than_the_network_knows_are_drawn_from(clouds):
     write_cloud(clouds / "many.npz", np.random.default_rng(0).random((300, 3)))
-    trained = load_trained(tiny.trained("normals"))
+    trained = load_trained_model(tiny.trained("normals"))
     assert read_subject("many.npz", trained, None, None, 0).graph.num_nodes() == trained.num_points == 40
     assert read_subject("many.npz", trained, 100, None, 0).graph.num_nodes() == 100
     assert read_subject("many.npz", None, None, None, 0).graph.num_nodes() == 300

@@ -80,7 +80,7 @@ def register_data(
     Examples
     --------
     >>> from dgl_orient.data import Shapes
-    >>> from dgl_orient.go.registry import data_class, register_data
+    >>> from dgl_orient.config.registry import data_class, register_data
     >>> @register_data("doctest-chairs", pipelines=["pointcls"])
     ... class Chairs(Shapes):
     ...     pass
@@ -115,7 +115,7 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
 
     Examples
     --------
-    >>> from dgl_orient.go.registry import model_class, register_model
+    >>> from dgl_orient.config.registry import model_class, register_model
     >>> from dgl_orient.models import DGCNN
     >>> @register_model("doctest-net", pipelines=["pointcls"])
     ... class Net(DGCNN):

@@ -1,6 +1,6 @@
 """The names a recipe may use, as plain data: reading this table imports no torch.
 
-A class is written as ``"module:Class"`` and imported by :mod:`dgl_orient.go.registry` when it is needed.
+A class is written as ``"module:Class"`` and imported by :mod:`dgl_orient.config.registry` when it is needed.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def nearest(word: object, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> from dgl_orient.go.names import nearest
+    >>> from dgl_orient.config.names import nearest
     >>> nearest("oriented_dgcnn", ["oriented-dgcnn", "dgcnn"])
     "did you mean 'oriented-dgcnn'?"
     >>> nearest("x", ["cpu", "cuda"])

@@ -49,7 +49,7 @@ def arguments_of(cls: type | Callable, leave_out: Container[str] = ()) -> dict[s
 
     Examples
     --------
-    >>> from dgl_orient.go.arguments import arguments_of
+    >>> from dgl_orient.config.arguments import arguments_of
     >>> from dgl_orient.models import OrientedDGCNN
     >>> arguments = arguments_of(OrientedDGCNN)
     >>> arguments["k"].default, arguments["k"].help

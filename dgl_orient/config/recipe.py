@@ -88,7 +88,7 @@ def check(recipe: Mapping) -> dict:
 
     Examples
     --------
-    >>> from dgl_orient.go.recipe import RecipeError, check
+    >>> from dgl_orient.config.recipe import RecipeError, check
     >>> try:
     ...     model = {"name": "dgcnn", "k": "8"}
     ...     check({"pipeline_name": "pointcls", "data": {"name": "shape"}, "model": model})
@@ -125,7 +125,7 @@ def data_arguments(checked: Mapping, split: str) -> dict[str, object]:
 
     Examples
     --------
-    >>> from dgl_orient.go.recipe import data_arguments
+    >>> from dgl_orient.config.recipe import data_arguments
     >>> data = {"name": "shapes", "num_points": 256, "num_shapes": {"train": 80, "val": 20}}
     >>> data_arguments({"data": data}, "train")
     {'num_points': 256, 'num_shapes': 80}

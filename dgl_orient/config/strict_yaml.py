@@ -67,7 +67,7 @@ def read_yaml(path: str | Path) -> object:
     Examples
     --------
     >>> import tempfile
-    >>> from dgl_orient.go.strict_yaml import read_yaml
+    >>> from dgl_orient.config.strict_yaml import read_yaml
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "a.yaml").write_text("lr: 1e-3")
     ...     read_yaml(f"{folder}/a.yaml")

@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
-from .._checks import as_integer, as_plain, is_plain
-from ..data import NormalizeScale, PointCloudDataset, protocol, transforms
-from ..train import checkpoint as checkpoints
-from ..train.distributed import device_of
+from .._checks import as_integer, as_plain
+from ..data import PointCloudDataset, protocol, transforms
 from ..train.loop import Splits
 from ..train.settings import Augment, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
-from .names import MODELS
-from .recipe import check, data_arguments
+from .recipe import data_arguments
 from .registry import data_class, following_options, model_maker
-from .released import checkpoint_path
 
 __all__ = [
-    "Job",
-    "Trained",
+    "TrainingSetup",
+    "argument_of",
     "build",
+    "complete_metadata",
     "data_options",
     "data_set",
-    "facts_of",
-    "load_trained",
-    "model_of",
+    "dataset_metadata",
+    "is_normalized",
+    "make_model",
+    "make_task",
     "model_options",
     "transform_steps",
 ]
 
 #: What a task and its network must know of the data set, as far as it has them.
-FACTS = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
+METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
 #: As much of them as a network must know, where no data set was read yet.
-_ANY_FACTS = {"num_classes": 2, "num_parts": 2}
+_PLACEHOLDER_METADATA = {"num_classes": 2, "num_parts": 2}
 #: A file that says more is no network's.
 _MOST_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Job:
-    """All that a training needs."""
+class TrainingSetup:
+    """Everything that :func:`dgl_orient.train.fit` needs."""
 
     task: Task
     make_model: Callable[[], nn.Module]  #: a new network, its weights drawn from PyTorch's generator
@@ -57,67 +53,13 @@ class Job:
     settings: Settings
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A trained network and what is needed to use it."""
-
-    path: Path  #: of its checkpoint, or the name of a released one
-    recipe: Mapping[str, object]
-    facts: Mapping[str, object]  #: as in :data:`FACTS`
-    task: Task
-    model: nn.Module  #: in evaluation mode
-    #: Of the test split, if it was scored: the test's name → metric → value.
-    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    #: What a released checkpoint says of itself; else empty.
-    release: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def pipeline(self) -> str:
-        """What it was trained for, such as ``"pointcls"``."""
-        return self.recipe["pipeline_name"]
-
-    @property
-    def is_told_category(self) -> bool:
-        """Whether it answers for a cloud of a category that it is told."""
-        return self.pipeline == "partseg" and "num_classes" in self.facts
-
-    @property
-    def num_points(self) -> int | None:
-        """How many points its clouds had when they were scored; None if any number."""
-        return _argument(self.recipe, "num_points")
-
-    @property
-    def device(self) -> torch.device:
-        """Where it is."""
-        return next(self.model.parameters()).device
-
-    @property
-    def columns(self) -> tuple[int, ...] | None:
-        """The columns of tables in which its clouds' coordinates were."""
-        return _argument(self.recipe, "columns")
-
-    @property
-    def sampling(self) -> str:
-        """How its clouds' points covered the shapes: see :func:`dgl_orient.data.read_cloud`."""
-        return getattr(data_class(self.recipe["data"]["name"]), "sampling", "random")
-
-    @property
-    def is_normalised(self) -> bool:
-        """Whether its clouds were centered and scaled."""
-        return _is_normalised(self.recipe)
-
-    def prepare(self, graph: DGLGraph) -> DGLGraph:
-        """A cloud as the network knows clouds: centered and scaled, except those of particles."""
-        return NormalizeScale()(graph) if self.is_normalised else graph
-
-
-def build(recipe: Mapping[str, object]) -> Job:
+def build(recipe: Mapping[str, object]) -> TrainingSetup:
     """What a recipe describes.
 
     Parameters
     ----------
     recipe : mapping
-        The recipe, as :func:`dgl_orient.go.recipe.check` returns it.
+        The recipe, as :func:`dgl_orient.config.recipe.check` returns it.
 
     Raises
     ------
@@ -126,8 +68,8 @@ def build(recipe: Mapping[str, object]) -> Job:
 
     Examples
     --------
-    >>> from dgl_orient.go.build import build
-    >>> from dgl_orient.go.recipe import check
+    >>> from dgl_orient.config.build import build
+    >>> from dgl_orient.config.recipe import check
     >>> data = {"name": "shapes", "num_points": 64, "num_shapes": 20}
     >>> job = build(check({"pipeline_name": "pointcls", "data": data, "model": {"name": "dgcnn"}}))
     >>> job.task.name, len(job.splits.train), type(job.make_model()).__name__
@@ -135,64 +77,16 @@ def build(recipe: Mapping[str, object]) -> Job:
     """
     settings = Settings.of(recipe["general_pipeline"])
     with torch.random.fork_rng(devices=[]):
-        _new_model(recipe, _ANY_FACTS)  # before data are read, so that arguments it refuses cost no work
+        make_model(
+            recipe, _PLACEHOLDER_METADATA
+        )  # before data are read, so that arguments it refuses cost no work
     train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
     splits = Splits(train, val, {"test": test})
-    facts = facts_of(splits.train)
-    make_model = functools.partial(_new_model, recipe, facts)
+    metadata = dataset_metadata(splits.train)
+    new_model = functools.partial(make_model, recipe, metadata)
     with torch.random.fork_rng(devices=[]):
-        make_model()  # now, so that facts it refuses cost no work
-    return Job(_task(recipe, facts), make_model, splits, settings)
-
-
-def load_trained(checkpoint: str | Path, device: str = "cpu") -> Trained:
-    """The network of a checkpoint; nothing in the file is executed.
-
-    Parameters
-    ----------
-    checkpoint : str or Path
-        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
-    device : str
-        Where to put the network.
-
-    Raises
-    ------
-    DGLError
-        If it is not such a file, or does not fit this version's networks.
-    """
-    path, place = Path(checkpoint), device_of(device)
-    state = checkpoints.load(checkpoint_path(path))
-    release = state.get("release", {})
-    tests = {} if state.get("tests") is None else state["tests"]
-    plain = [state.get("recipe"), state.get("facts"), release, tests]
-    maps = [*plain, state.get("weights")]
-    if not all(isinstance(each, dict) for each in maps) or not all(map(is_plain, plain)) or not plain[0]:
-        raise DGLError(
-            f"{path} is not the checkpoint of a network that was trained from a recipe; give run_0.pth of "
-            f"its folder."
-        )
-    try:
-        recipe = check(state["recipe"])
-    except DGLError as error:
-        raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
-    try:
-        own = recipe["model"]["name"] in MODELS  # who allows a plugin trusts what it makes
-        guard = checkpoints.no_larger_than(state["weights"]) if own else contextlib.nullcontext()
-        with torch.random.fork_rng(devices=[]), guard:
-            facts = _completed(state["facts"])
-            model, task = _new_model(recipe, facts), _task(recipe, facts)
-    except (DGLError, TypeError, ValueError, AttributeError) as error:
-        raise DGLError(f"The recipe and facts in {path} describe no network: {error}; train anew.") from error
-    checkpoints.load_weights(model, state["weights"], path)
-    scores = release.get("scores", tests)
-    if not isinstance(scores, Mapping):
-        raise DGLError(f"Expected scores in {path} to be a map, got {type(scores).__name__}.")
-    return Trained(path, recipe, facts, task, model.to(place).eval(), scores, release)
-
-
-def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
-    """The trained network of a checkpoint, in evaluation mode: see :func:`load_trained`."""
-    return load_trained(checkpoint, device).model
+        new_model()  # now, so that metadata it refuses cost no work
+    return TrainingSetup(make_task(recipe, metadata), new_model, splits, settings)
 
 
 def data_set(recipe: Mapping[str, object], split: str) -> PointCloudDataset:
@@ -223,7 +117,7 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
         return []
     settings = Settings.of(recipe["general_pipeline"])
     turned = protocol(settings.protocol, _gravity(recipe))
-    first = [("NormalizeScale", ())] if _is_normalised(recipe) else []
+    first = [("NormalizeScale", ())] if is_normalized(recipe) else []
     if split != "train":
         return [*first, ("RandomRotate", (turned.test.mode,))]
     augment = settings.augment
@@ -231,32 +125,32 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
 
 
 def model_options(
-    recipe: Mapping[str, object], facts: Mapping[str, object]
+    recipe: Mapping[str, object], metadata: Mapping[str, object]
 ) -> tuple[list, dict[str, object]]:
     """The arguments of the network: those that follow from the data set, and those of the recipe."""
     given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
     if recipe["pipeline_name"] == "nbody":
         return [], given
     if recipe["pipeline_name"] == "pointcls":
-        return [_fact(recipe, facts, "num_classes")], given
+        return [_required(recipe, metadata, "num_classes")], given
     make = model_maker(recipe["model"], recipe["pipeline_name"])
     if recipe["pipeline_name"] == "normals":
         return [1], following_options(make, {"out": "vectors"}) | given
-    following = following_options(make, {"num_categories": facts.get("num_classes", 0)})
-    return [_fact(recipe, facts, "num_parts")], following | given
+    following = following_options(make, {"num_categories": metadata.get("num_classes", 0)})
+    return [_required(recipe, metadata, "num_parts")], following | given
 
 
-def facts_of(dataset: PointCloudDataset) -> dict[str, object]:
-    """What a task and its network must know of a data set: as in :data:`FACTS`, as far as it has them."""
-    facts = {name: as_plain(getattr(dataset, name, None)) for name in FACTS}
-    return _completed({name: fact for name, fact in facts.items() if fact is not None})
+def dataset_metadata(dataset: PointCloudDataset) -> dict[str, object]:
+    """What a task and its network must know of a data set: as in :data:`METADATA`, as far as it has them."""
+    metadata = {name: as_plain(getattr(dataset, name, None)) for name in METADATA}
+    return complete_metadata({name: fact for name, fact in metadata.items() if fact is not None})
 
 
-def _completed(facts: Mapping[str, object]) -> dict[str, object]:
+def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """The same with the number of categories and the names of classes that follow from the others."""
-    parts = facts.get("class_parts", ())
+    parts = metadata.get("class_parts", ())
     # A single category is none that a network has to be told.
-    known = {"num_classes": len(parts)} | facts if len(parts) > 1 else dict(facts)
+    known = {"num_classes": len(parts)} | metadata if len(parts) > 1 else dict(metadata)
     number = as_integer(known.get("num_classes", len(parts)))
     if number is None or not 0 <= number <= _MOST_CLASSES:
         raise DGLError(f"Expected num_classes of at most {_MOST_CLASSES:,}, got {known['num_classes']!r}.")
@@ -290,17 +184,17 @@ def _check_parts(known: dict[str, object]) -> None:
             raise DGLError(f"Expected class_parts to have parts from 0 to {number - 1}, got {parts!r}.")
 
 
-def _task(recipe: Mapping[str, object], facts: Mapping[str, object]) -> Task:
+def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> Task:
     general = recipe["general_pipeline"]
     if recipe["pipeline_name"] == "pointcls":
-        return PointClassification(_fact(recipe, facts, "num_classes"), general["label_smoothing"])
+        return PointClassification(_required(recipe, metadata, "num_classes"), general["label_smoothing"])
     if recipe["pipeline_name"] == "partseg":
-        return PartSegmentation(_fact(recipe, facts, "class_parts"), general["label_smoothing"])
+        return PartSegmentation(_required(recipe, metadata, "class_parts"), general["label_smoothing"])
     return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
 
 
-def _new_model(recipe: Mapping[str, object], facts: Mapping[str, object]) -> nn.Module:
-    positional, named = model_options(recipe, facts)
+def make_model(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> nn.Module:
+    positional, named = model_options(recipe, metadata)
     try:
         return model_maker(recipe["model"], recipe["pipeline_name"])(*positional, **named)
     except (TypeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
@@ -310,13 +204,13 @@ def _new_model(recipe: Mapping[str, object], facts: Mapping[str, object]) -> nn.
         ) from error
 
 
-def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) -> object:
-    if name not in facts:
+def _required(recipe: Mapping[str, object], metadata: Mapping[str, object], name: str) -> object:
+    if name not in metadata:
         raise DGLError(
             f"The data set {recipe['data']['name']!r} does not say its {name}, which "
             f"{recipe['pipeline_name']} needs; choose another data set."
         )
-    return facts[name]
+    return metadata[name]
 
 
 def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
@@ -336,16 +230,16 @@ def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
     return steps + ([("RandomJitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
 
 
-def _argument(recipe: Mapping[str, object], name: str) -> object:
+def argument_of(recipe: Mapping[str, object], name: str) -> object:
     """What the test set was given under a name, or its default; None if it knows no such argument."""
     parameter = inspect.signature(data_class(recipe["data"]["name"])).parameters.get(name)
     return data_arguments(recipe, "test").get(name, None if parameter is None else parameter.default)
 
 
-def _is_normalised(recipe: Mapping[str, object]) -> bool:
+def is_normalized(recipe: Mapping[str, object]) -> bool:
     """Whether clouds are centered and scaled; a data set may be asked not to."""
-    return recipe["pipeline_name"] != "nbody" and _argument(recipe, "normalize") is not False
+    return recipe["pipeline_name"] != "nbody" and argument_of(recipe, "normalize") is not False
 
 
 def _gravity(recipe: Mapping[str, object]) -> str | None:
-    return _argument(recipe, "gravity") or getattr(data_class(recipe["data"]["name"]), "gravity", None)
+    return argument_of(recipe, "gravity") or getattr(data_class(recipe["data"]["name"]), "gravity", None)

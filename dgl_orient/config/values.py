@@ -50,7 +50,7 @@ def problems(value: object, hint: object, where: str, choices: Sequence[str] = (
 
     Examples
     --------
-    >>> from dgl_orient.go.values import problems
+    >>> from dgl_orient.config.values import problems
     >>> problems(20, int, "model.k")
     []
     >>> problems("twenty", int, "model.k")
