@@ -20,4 +20,4 @@ def test_nearest(word, hint):
 
 def test_values_are_shown_short_and_printable():
     for value in ("\x1b[2J" + "x" * 1000, {"a": ["b" * 1000] * 1000}, 10**400, float("nan")):
-        assert shown(value).isprintable() and len(shown(value)) < 300
+        assert shown(value).isprintable() and len(shown(value)) < 500

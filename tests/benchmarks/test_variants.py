@@ -151,10 +151,8 @@ def test_autocast_changes_answers_little(name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_recipe_of_oriented_dgcnn_serves(name):
     assert model_class(name, "pointcls") is VARIANTS[name]
-    assert (
-        model_section(name, "pointcls").fields().keys()
-        == model_section("oriented-dgcnn", "pointcls").fields().keys()
-    )
+    own, common = (model_section(each, "pointcls").fields() for each in (name, "oriented-dgcnn"))
+    assert own.keys() == common.keys()
     section = dict(
         preset="light", widths=[16, 16], num_orientations=2, level_sizes=[], initial_feats="all_scales"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import resource
 from pathlib import Path
@@ -178,11 +179,14 @@ def test_an_argument_that_the_model_refuses_is_named(model, words):
 
 
 def test_a_training_makes_one_model_for_each_run(tmp_path, monkeypatch):
-    made = []
-    original = DGCNN.__init__
-    monkeypatch.setattr(
-        DGCNN, "__init__", lambda self, *args, **kw: made.append(1) or original(self, *args, **kw)
-    )
+    made, original = [], DGCNN.__init__
+
+    @functools.wraps(original)
+    def counted(self, *args, **kwargs):
+        made.append(self)
+        original(self, *args, **kwargs)
+
+    monkeypatch.setattr(DGCNN, "__init__", counted)
     recipe = tiny.recipe("pointcls", model=tiny.PLAIN, num_runs=2)
     tiny.train(recipe, tmp_path / "results")
     assert len(made) == 2

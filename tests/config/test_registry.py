@@ -107,7 +107,7 @@ def test_imported_plugin_is_usable(plugin):
     checked = check(RECIPE)
     assert checked["plugins"] == [plugin] and checked["model"] == {"name": "my-net", "depth": 4}
     arguments = model_section("my-net", "pointcls").fields()
-    # The number of outputs is not the recipe's, whatever it is called; without a hint the default has the type.
+    # The number of outputs is not the recipe's, whatever it is called; without a hint the default decides.
     assert list(arguments) == ["name", "preset", "depth", "flavour"]
     with pytest.raises(RecipeError, match="model.flavour: expected a string, got 3"):
         check(RECIPE | {"model": {"name": "my-net", "flavour": 3}})
