@@ -13,7 +13,7 @@ from dgl import DGLError
 from pydantic.v1 import ValidationError
 
 from .._messages import shown
-from .._schema import sentences
+from .._problems import sentences
 from . import registry
 from .schema import InferenceRecipe, Recipe, TrainingRecipe
 from .sections import data_section

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 from pydantic.v1 import Field, create_model, errors, validator
 
 from .._messages import nearest, shown
-from .._schema import Problem, Schema, problem_at
+from .._problems import Problem, problem_at
+from .._schema import Schema
 from ..train.settings import Settings
 from . import registry
 from .registry import DGLGO_PIPELINES, PIPELINES

@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic.v1 import Field, create_model
 
@@ -64,34 +64,41 @@ def _section(name: str, cls: type, given: tuple[str, ...], per_split: tuple[str,
     fields = {"name": (Literal[name], Field(...))}
     if hasattr(cls, "light"):
         fields["preset"] = (Literal["full", "light"], Field("full", description=_PRESETS))
-    for key, (hint, default, description) in _arguments(cls, given).items():
-        options = {"description": description, "le": _AT_MOST.get(key)}
-        if key in per_split:
-            hint = hint | _map_of_splits(key, hint, options)
-        # Under another name, for pydantic's models have methods that an argument may be called as.
-        fields[f"argument_{key}"] = (hint, Field(default, alias=key, **_given(options)))
+    documented = _documented(cls)
+    for key, (hint, default) in _arguments(cls, given).items():
+        kind, bounds = _plain_type(hint), _bounds(key, hint)
+        if kind is not None and key in per_split:
+            each = {split: (kind, Field(_NOT_GIVEN, **bounds)) for split in SPLITS}
+            kind = kind | create_model(f"{key} of splits", __base__=Section, **each)
+        if kind is not None:
+            fields |= _field(key, kind, default, description=documented.get(key), **bounds)
     return create_model(cls.__name__, __base__=Section, **fields)
 
 
-def _map_of_splits(key: str, hint: object, options: Mapping[str, object]) -> type[Section]:
-    fields = {split: (hint, Field(_NOT_GIVEN, **_given(options))) for split in SPLITS}
-    return create_model(f"{key} of splits", __base__=Section, **fields)
+@functools.cache
+def _options_section(options: type) -> type[Section]:
+    """The schema of a ``TypedDict``."""
+    documented, fields = _documented(options), {}
+    for key, hint in typing.get_type_hints(options).items():
+        default, kind = ... if key in options.__required_keys__ else _NOT_GIVEN, _plain_type(hint)
+        if kind is not None:
+            fields |= _field(key, kind, default, description=documented.get(key))
+    return create_model(options.__name__, __base__=Section, **fields)
 
 
-def _given(options: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in options.items() if value is not None}
+def _field(key: str, kind: object, default: object, **options: object) -> dict[str, tuple]:
+    # Under another name, for pydantic's models have methods that an argument may be called as.
+    return {f"argument_{key}": (kind, Field(default, alias=key, **options))}
 
 
-def _arguments(cls: type, leave_out: Container[str]) -> dict[str, tuple[object, object, str | None]]:
-    """Type, default and description of each argument that a recipe can give."""
-    hints, documented, found = _hints(cls.__init__), _documented(cls), {}
+def _arguments(cls: type, leave_out: Container[str]) -> dict[str, tuple[object, object]]:
+    """Type and default of each argument that is not left out."""
+    hints, found = _hints(cls.__init__), {}
     for name, parameter in inspect.signature(cls).parameters.items():
-        if name in leave_out or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        required = parameter.default is parameter.empty
-        hint = _plain_type(hints.get(name, Any if required else type(parameter.default)))
-        if hint is not None:
-            found[name] = (hint, ... if required else parameter.default, documented.get(name))
+        if name not in leave_out and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            required = parameter.default is parameter.empty
+            hint = hints.get(name, Any if required else type(parameter.default))
+            found[name] = (hint, ... if required else parameter.default)
     return found
 
 
@@ -101,7 +108,7 @@ def _hints(function: Callable) -> dict[str, object]:
     for name, hint in getattr(function, "__annotations__", {}).items():
         alone = types.SimpleNamespace(__annotations__={name: hint})
         try:
-            found |= typing.get_type_hints(alone, getattr(function, "__globals__", {}))
+            found |= typing.get_type_hints(alone, getattr(function, "__globals__", {}), include_extras=True)
         except (NameError, TypeError, AttributeError, SyntaxError):
             continue
     return found
@@ -124,23 +131,25 @@ def _plain_type(hint: object) -> object:
         return str
     if typing.is_typeddict(hint):
         return _options_section(hint)
+    if origin is Annotated:
+        return _plain_type(parts[0])
     if origin in (list, tuple, Sequence):
         items = [each if each is ... else _plain_type(each) for each in parts]
         return None if None in items else origin[tuple(items)] if items else Sequence[Any]
     return Mapping[str, Any] if origin in (dict, Mapping) else None
 
 
-@functools.cache
-def _options_section(options: type) -> type[Section]:
-    """The schema of a ``TypedDict``."""
-    documented, fields = _documented(options), {}
-    for name, hint in typing.get_type_hints(options).items():
-        default = ... if name in options.__required_keys__ else _NOT_GIVEN
-        plain = _plain_type(hint)
-        if plain is not None:
-            field = Field(default, alias=name, **_given({"description": documented.get(name)}))
-            fields[f"argument_{name}"] = (plain, field)
-    return create_model(options.__name__, __base__=Section, **fields)
+def _bounds(key: str, hint: object) -> dict[str, float]:
+    """Bounds of a number that its name or its type implies: ``Annotated[int, Field(ge=1)]``."""
+    kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+    union = typing.get_origin(kind) in (typing.Union, types.UnionType)
+    if not any(part in (int, float) for part in (typing.get_args(kind) if union else (kind,))):
+        return {}
+    bounds = {"le": _AT_MOST[key]} if key in _AT_MOST else {}
+    for note in notes:
+        declared = {name: getattr(note, name, None) for name in ("gt", "ge", "lt", "le")}
+        bounds |= {name: bound for name, bound in declared.items() if bound is not None}
+    return bounds
 
 
 def _documented(cls: type) -> dict[str, str]:

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic.v1 import Field, validator
 
-from .._schema import Choice, Problem, Schema, problem_at
+from .._problems import Problem, problem_at
+from .._schema import Choice, Schema
 from ..data.protocols import PROTOCOLS
 
 __all__ = [

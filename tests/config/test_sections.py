@@ -7,9 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 import pytest
+from pydantic.v1 import Field
 from torch import nn
 
 from dgl_orient.config import registry
@@ -55,6 +56,10 @@ class Model(nn.Module):
         copy: int = 1,
         _hidden: int = 1,
         flavour="plain",
+        depth: Annotated[int | None, Field(ge=1, lt=9)] = None,
+        depths: Annotated[Sequence[int], Field(ge=1)] = (1,),
+        num_points: Sequence[int] = (8,),
+        callback: Callable[[int], int] | str = "none",
     ):
         super().__init__()
 
@@ -75,7 +80,7 @@ def registered(own_tables):
         {"widths": [3], "sizes": [3, 0.25], "pair": [1, 2.5], "rate": 1},
         {"mode": "a", "flag": True, "where": "folder", "flavour": "other"},
         {"mode": None, "encoder": {"width": 3, "norm": "layer"}, "free": {"a": [1, {"b": None}]}},
-        {"copy": 3, "_hidden": 2, "unknown": [1, "a"]},
+        {"copy": 3, "_hidden": 2, "depth": 8, "depths": [0], "num_points": [10**9], "unknown": [1, "a"]},
     ],
 )
 def test_values_of_the_type_hints_pass_as_they_are(arguments):
@@ -110,6 +115,8 @@ def test_values_of_the_type_hints_pass_as_they_are(arguments):
         ({"activation": "exit"}, "activation", "there is no such key"),
         ({"unknown": {"a": Model}}, "unknown", "numbers, strings"),
         ({"flavour": 3}, "flavour", "a string"),
+        ({"depth": 0}, "depth", "at least 1"),
+        ({"depth": 9}, "depth", "less than 9"),
         ({"outputs": 3}, "outputs", "there is no such key"),
     ],
 )
