@@ -19,7 +19,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from benchmarks.__main__ import BENCHMARKS
-from dgl_orient.config.names import PIPELINES
+from dgl_orient.config.registry import PIPELINES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
 from tests.go import tiny

@@ -10,7 +10,6 @@ from packaging.requirements import Requirement
 import dgl_orient
 from dgl_orient.config import registry
 from dgl_orient.go import cli
-from dgl_orient.go.factories import MODEL_FACTORIES, DataFactory
 from tests.clouds import ball
 from tests.readme import README, all_code, commands, python_blocks, shell_blocks
 from tests.readme_commands import TOP, Reader, check_pip, shrink
@@ -68,8 +67,6 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for table in ("_data", "_models", "_imported"):  # what is registered is gone afterwards
         monkeypatch.setattr(registry, table, getattr(registry, table).copy())
-    for factory in (DataFactory, *MODEL_FACTORIES.values()):
-        monkeypatch.setattr(factory, "registry", factory.registry.copy())
     modules = dict(_module(code.text) for code in all_code() if code.text.startswith("# my_"))
     for name, text in modules.items():
         (tmp_path / f"{name}.py").write_text(text)

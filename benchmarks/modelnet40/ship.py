@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
-from dgl_orient.config.names import MODELS
+from dgl_orient.config.registry import MODELS
 from dgl_orient.train import atomic, checkpoint
 from dgl_orient.train.settings import Settings
 from dgl_orient.zoo.checkpoints import DEFAULT, FOLDER

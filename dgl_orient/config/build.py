@@ -1,4 +1,4 @@
-"""From the names and values of a checked recipe to a task, networks, data sets and settings."""
+"""From a checked recipe to the task, model, data sets and settings that it describes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import torch
 from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
@@ -15,7 +14,7 @@ from torch import nn
 from .._checks import as_integer, as_plain
 from ..data import PointCloudDataset, protocol, transforms
 from ..train.loop import Splits
-from ..train.settings import Augment, Settings
+from ..train.settings import Augmentation, Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
 from .registry import data_class, following_options, model_maker
@@ -35,12 +34,12 @@ __all__ = [
     "transform_steps",
 ]
 
-#: What a task and its network must know of the data set, as far as it has them.
+#: Attributes of a data set on which its task and model depend, as far as it has them.
 METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
-#: As much of them as a network must know, where no data set was read yet.
-_PLACEHOLDER_METADATA = {"num_classes": 2, "num_parts": 2}
-#: A file that says more is no network's.
-_MOST_CLASSES = 1_000_000
+#: A bound for the metadata of a stranger's checkpoint.
+_MAX_CLASSES = 1_000_000
+#: How training clouds are sampled where a recipe says ``farthest``: the method of FixedPoints.
+_FARTHEST = "even"
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,13 @@ class TrainingSetup:
     """Everything that :func:`dgl_orient.train.fit` needs."""
 
     task: Task
-    make_model: Callable[[], nn.Module]  #: a new network, its weights drawn from PyTorch's generator
+    make_model: Callable[[], nn.Module]  #: a randomly initialised model
     splits: Splits
     settings: Settings
 
 
 def build(recipe: Mapping[str, object]) -> TrainingSetup:
-    """What a recipe describes.
+    """The training that a recipe describes. The model is made by each call of ``make_model``.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def build(recipe: Mapping[str, object]) -> TrainingSetup:
     Raises
     ------
     DGLError
-        If a data set, network or setting refuses its values.
+        If a data set or setting refuses its values.
 
     Examples
     --------
@@ -76,21 +75,15 @@ def build(recipe: Mapping[str, object]) -> TrainingSetup:
     ('pointcls', 20, 'DGCNN')
     """
     settings = Settings.of(recipe["general_pipeline"])
-    with torch.random.fork_rng(devices=[]):
-        make_model(
-            recipe, _PLACEHOLDER_METADATA
-        )  # before data are read, so that arguments it refuses cost no work
     train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
     splits = Splits(train, val, {"test": test})
     metadata = dataset_metadata(splits.train)
-    new_model = functools.partial(make_model, recipe, metadata)
-    with torch.random.fork_rng(devices=[]):
-        new_model()  # now, so that metadata it refuses cost no work
-    return TrainingSetup(make_task(recipe, metadata), new_model, splits, settings)
+    model = functools.partial(make_model, recipe, metadata)
+    return TrainingSetup(make_task(recipe, metadata), model, splits, settings)
 
 
 def data_set(recipe: Mapping[str, object], split: str) -> PointCloudDataset:
-    """The data set of a split, its clouds changed and turned as the recipe says."""
+    """The data set of a split, with the augmentation and rotation of the recipe."""
     steps = [getattr(transforms, name)(*arguments) for name, arguments in transform_steps(recipe, split)]
     transform = Compose(steps) if steps else None
     return data_class(recipe["data"]["name"])(**data_options(recipe, split), transform=transform)
@@ -102,32 +95,30 @@ def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
     takes = inspect.signature(data_class(recipe["data"]["name"])).parameters
     if recipe["pipeline_name"] == "normals" and "normals" in takes:
         given["normals"] = True
-    # Particles are drawn by this seed: a training's is not theirs.
+    # Particles are sampled by this seed: that of a training must not change them.
     if recipe["pipeline_name"] != "nbody" and split == "train":
         given["seed"] = recipe["general_pipeline"]["seed"]
     return given
 
 
 def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
-    """What is done to every cloud of a split, in order: names of transforms and their arguments.
-
-    In training clouds are changed at random, and in all splits they are turned.
-    """
+    """The transforms of a split in order, as names and arguments: augmentation is for training alone."""
     if recipe["pipeline_name"] == "nbody":
         return []
     settings = Settings.of(recipe["general_pipeline"])
-    turned = protocol(settings.protocol, _gravity(recipe))
+    rotations = protocol(settings.protocol, _gravity(recipe))
     first = [("NormalizeScale", ())] if is_normalized(recipe) else []
     if split != "train":
-        return [*first, ("RandomRotate", (turned.test.mode,))]
-    augment = settings.augment
-    return [*_sampling(augment), *first, *_augmentation(augment), ("RandomRotate", (turned.train.mode,))]
+        return [*first, ("RandomRotate", (rotations.test.mode,))]
+    augmentation = settings.augmentation or Augmentation()
+    rotation = ("RandomRotate", (rotations.train.mode,))
+    return [*_sampling(augmentation), *first, *_augmentation(augmentation), rotation]
 
 
 def model_options(
     recipe: Mapping[str, object], metadata: Mapping[str, object]
 ) -> tuple[list, dict[str, object]]:
-    """The arguments of the network: those that follow from the data set, and those of the recipe."""
+    """The arguments of the model: those that follow from the data set, and those of the recipe."""
     given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
     if recipe["pipeline_name"] == "nbody":
         return [], given
@@ -141,19 +132,19 @@ def model_options(
 
 
 def dataset_metadata(dataset: PointCloudDataset) -> dict[str, object]:
-    """What a task and its network must know of a data set: as in :data:`METADATA`, as far as it has them."""
+    """The metadata of a data set: its :data:`METADATA`, as far as it has them."""
     metadata = {name: as_plain(getattr(dataset, name, None)) for name in METADATA}
-    return complete_metadata({name: fact for name, fact in metadata.items() if fact is not None})
+    return complete_metadata({name: value for name, value in metadata.items() if value is not None})
 
 
 def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """The same with the number of categories and the names of classes that follow from the others."""
     parts = metadata.get("class_parts", ())
-    # A single category is none that a network has to be told.
+    # A single category tells a model nothing.
     known = {"num_classes": len(parts)} | metadata if len(parts) > 1 else dict(metadata)
     number = as_integer(known.get("num_classes", len(parts)))
-    if number is None or not 0 <= number <= _MOST_CLASSES:
-        raise DGLError(f"Expected num_classes of at most {_MOST_CLASSES:,}, got {known['num_classes']!r}.")
+    if number is None or not 0 <= number <= _MAX_CLASSES:
+        raise DGLError(f"Expected num_classes of at most {_MAX_CLASSES:,}, got {known['num_classes']!r}.")
     known["class_names"] = _names(known.get("class_names"), number, "class_names")
     if known.get("num_parts") is not None:
         _check_parts(known)
@@ -161,21 +152,21 @@ def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
 
 
 def _names(names: object, number: int, what: str) -> list[str]:
-    """Names as texts, or numbers in their place if there are none."""
+    """Names as strings, or numbers in their place if there are none."""
     if names is None:
         return [str(each) for each in range(number)]
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, (str, int)) for each in names):
-        raise DGLError(f"Expected {what} to be a list of texts, got {type(names).__name__}.")
+        raise DGLError(f"Expected {what} to be a list of strings, got {type(names).__name__}.")
     if number and len(names) != number:
         raise DGLError(f"Expected as many {what} as there are of them, got {len(names)} for {number}.")
     return list(map(str, names))
 
 
 def _check_parts(known: dict[str, object]) -> None:
-    """Raise unless the parts of all categories are among those that there are, which may have names."""
+    """Raise unless the parts of all categories are among the known ones, which may have names."""
     number = as_integer(known.get("num_parts"))
-    if number is None or not 1 <= number <= _MOST_CLASSES:
-        raise DGLError(f"Expected num_parts from 1 to {_MOST_CLASSES:,}, got {known.get('num_parts')!r}.")
+    if number is None or not 1 <= number <= _MAX_CLASSES:
+        raise DGLError(f"Expected num_parts from 1 to {_MAX_CLASSES:,}, got {known.get('num_parts')!r}.")
     if known.get("part_names") is not None:
         known["part_names"] = _names(known["part_names"], number, "part_names")
     for parts in known.get("class_parts", ()):
@@ -200,44 +191,43 @@ def make_model(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> 
     except (TypeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise DGLError(
-            f"The network {recipe['model']['name']!r} cannot be made with the recipe's arguments: {reason}"
+            f"The model {recipe['model']['name']!r} cannot be made with the recipe's arguments: {reason}"
         ) from error
 
 
 def _required(recipe: Mapping[str, object], metadata: Mapping[str, object], name: str) -> object:
     if name not in metadata:
         raise DGLError(
-            f"The data set {recipe['data']['name']!r} does not say its {name}, which "
+            f"The data set {recipe['data']['name']!r} has no {name}, which "
             f"{recipe['pipeline_name']} needs; choose another data set."
         )
     return metadata[name]
 
 
-def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
-    if augment is None or augment.sample is None:
+def _sampling(augmentation: Augmentation) -> list[tuple[str, tuple]]:
+    if augmentation.num_points is None:
         return []
-    return [("FixedPoints", (augment.sample, "even") if augment.even else (augment.sample,))]
+    method = (_FARTHEST,) if augmentation.farthest else ()
+    return [("FixedPoints", (augmentation.num_points, *method))]
 
 
-def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
-    if augment is None:
-        return []
-    steps = [] if augment.scale is None else [("RandomScale", tuple(augment.scale))]
-    steps += [] if augment.stretch is None else [("RandomScale", (*augment.stretch, True))]
-    steps += [("RandomTranslate", (augment.shift,))] if augment.shift else []
-    steps += [("RandomPointDropout", (augment.drop,))] if augment.drop else []
-    # Noise is cut off where one coordinate in two million would be beyond.
-    return steps + ([("RandomJitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
+def _augmentation(chosen: Augmentation) -> list[tuple[str, tuple]]:
+    steps = [] if chosen.scale is None else [("RandomScale", chosen.scale)]
+    steps += [] if chosen.anisotropic_scale is None else [("RandomScale", (*chosen.anisotropic_scale, True))]
+    steps += [("RandomTranslate", (chosen.translate,))] if chosen.translate else []
+    steps += [("RandomPointDropout", (chosen.point_dropout,))] if chosen.point_dropout else []
+    # Noise is clipped where one coordinate in two million would be beyond.
+    return steps + ([("RandomJitter", (chosen.jitter, 5 * chosen.jitter))] if chosen.jitter else [])
 
 
 def argument_of(recipe: Mapping[str, object], name: str) -> object:
-    """What the test set was given under a name, or its default; None if it knows no such argument."""
+    """An argument of the test set, given or by default; None if there is no such argument."""
     parameter = inspect.signature(data_class(recipe["data"]["name"])).parameters.get(name)
     return data_arguments(recipe, "test").get(name, None if parameter is None else parameter.default)
 
 
 def is_normalized(recipe: Mapping[str, object]) -> bool:
-    """Whether clouds are centered and scaled; a data set may be asked not to."""
+    """Whether clouds are centered and scaled: ``normalize`` of a data set may be false."""
     return recipe["pipeline_name"] != "nbody" and argument_of(recipe, "normalize") is not False
 
 

@@ -1,9 +1,12 @@
-"""From the names of a recipe to classes; and how to add names of one's own.
+"""Names of recipes: data sets and models, those of this package and those that users register.
 
-A network or data set of one's own is registered by a decorator. The module in which that happens is imported
+A model or data set of one's own is registered by a decorator. The module in which that happens is imported
 
 - if its package names it as an entry point of the group ``dgl_orient.plugins``, or
 - if a recipe names it under ``plugins`` and the command line says ``--allow-plugins``.
+
+A class is written as ``"module:Class"`` and imported when it is needed: importing this module does not import
+torch.
 """
 
 from __future__ import annotations
@@ -17,16 +20,16 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-
-from dgl import DGLError
-
-from . import names
-from .arguments import Argument, arguments_of
-from .names import DataName, ModelName
+from typing import NamedTuple, NoReturn
 
 __all__ = [
-    "NAME",
-    "data_arguments",
+    "DATA",
+    "DGLGO_APPLY",
+    "DGLGO_PIPELINES",
+    "MODELS",
+    "PIPELINES",
+    "DataName",
+    "ModelName",
     "data_class",
     "data_entry",
     "data_names",
@@ -34,7 +37,6 @@ __all__ = [
     "import_plugins",
     "import_plugins_of",
     "imported_plugins",
-    "model_arguments",
     "model_class",
     "model_maker",
     "model_names",
@@ -44,20 +46,91 @@ __all__ = [
 ]
 
 _GROUP = "dgl_orient.plugins"
-#: What a name may be; it may stand in that of a file.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
+#: A registered name may be part of the name of a file.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
-_data: dict[str, DataName] = dict(names.DATA)
-_models: dict[str, ModelName] = dict(names.MODELS)
+#: Our pipelines and what they are for.
+PIPELINES = {
+    "pointcls": "Classification of point clouds",
+    "partseg": "Segmentation of point clouds into parts",
+    "normals": "Estimation of the points' normals",
+    "nbody": "Prediction of charged particles' positions",
+}
+
+#: dglgo's own pipelines, known without importing it.
+DGLGO_PIPELINES = {
+    "nodepred": "Node classification pipeline",
+    "nodepred-ns": "Node classification neighbor sampling pipeline",
+    "linkpred": "Link prediction pipeline",
+    "graphpred": "Graph property prediction pipeline on binary classification",
+}
+
+#: Those of dglgo's pipelines that have an inference pipeline.
+DGLGO_APPLY = ("nodepred", "nodepred-ns", "graphpred")
+
+#: Arguments of data sets that the pipeline gives: a recipe cannot.
+GIVEN_TO_DATA = ("split", "transform", "seed", "force_reload", "verbose", "normals")
+
+#: Arguments of models that follow from the data set.
+GIVEN_TO_MODELS = ("num_classes", "num_outputs", "num_categories", "out")
+
+
+class DataName(NamedTuple):
+    """A data set by name."""
+
+    where: str | type  #: ``"module:Class"``, or the class
+    pipelines: tuple[str, ...]  #: that can train with it
+    per_split: tuple[str, ...] = ()  #: arguments that may be a map from split to value
+
+
+class ModelName(NamedTuple):
+    """A model by name."""
+
+    where: dict[str, str | type]  #: pipeline → ``"module:Class"``, or the class
+
+    @property
+    def pipelines(self) -> tuple[str, ...]:
+        """That can train it."""
+        return tuple(self.where)
+
+
+_POINTS = ("pointcls", "partseg", "normals")
+
+DATA = {
+    "shapes": DataName("dgl_orient.data:Shapes", _POINTS, ("num_shapes",)),
+    "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals"), ("num_points",)),
+    "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
+    "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS),
+    "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
+    "folder": DataName("dgl_orient.data:FolderDataset", ("pointcls", "normals")),
+}
+
+MODELS = {
+    "oriented-dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:OrientedDGCNN",
+            "partseg": "dgl_orient.models:OrientedDGCNNSeg",
+            "normals": "dgl_orient.models:OrientedDGCNNSeg",
+        }
+    ),
+    "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
+    "dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:DGCNN",
+            "partseg": "dgl_orient.models:DGCNNSeg",
+            "normals": "dgl_orient.models:DGCNNSeg",
+        }
+    ),
+    "rscnn": ModelName({"pointcls": "dgl_orient.models:RSCNN"}),
+    "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
+    "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
+    "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),
+    "linear": ModelName({"nbody": "dgl_orient.models:LinearVelocity"}),
+}
+
+_data: dict[str, DataName] = dict(DATA)
+_models: dict[str, ModelName] = dict(MODELS)
 _imported: set[str] = set()
-
-_PRESET = Argument(
-    "preset",
-    str,
-    "full",
-    "full as published, or light, for small data and few cores; what is blank below is the preset's.",
-    ("full", "light"),
-)
 
 
 def register_data(
@@ -66,14 +139,15 @@ def register_data(
     """Give a data set a name for recipes.
 
     Its constructor is like that of :class:`dgl_orient.data.Shapes`: it takes ``split``, ``transform`` and
-    ``seed`` from the pipeline, and from the recipe whatever else its signature has.
+    ``seed`` from the pipeline, and from the recipe all other arguments. Their type hints and defaults are the
+    recipe's schema.
 
     Parameters
     ----------
     name : str
         The name.
     pipelines : sequence of str
-        For which of ``pointcls``, ``partseg``, ``normals`` and ``nbody`` it serves.
+        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
     per_split : sequence of str
         Arguments that a recipe may give for each split.
 
@@ -97,21 +171,22 @@ def register_data(
 
 
 def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type]:
-    """Give a network a name for recipes.
+    """Give a model a name for recipes.
 
     Its first argument is the number of outputs, as that of :class:`dgl_orient.models.DGCNN`; for ``nbody``
-    there is none. It is given a batch of clouds, for ``partseg`` also their categories ``(B,)``, and answers
-    for ``pointcls`` with logits ``(B, outputs)``, for ``partseg`` with logits ``(N, outputs)``, for
-    ``normals`` with vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` with positions ``(N, 3)``. An
-    argument ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is
-    filled in if there is one. If it has a method ``light``, recipes can say ``preset``.
+    there is none. Its ``forward`` takes a batch of clouds, for ``partseg`` also their categories ``(B,)``,
+    and returns for ``pointcls`` logits ``(B, outputs)``, for ``partseg`` logits ``(N, outputs)``, for
+    ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` positions ``(N, 3)``. An argument
+    ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is filled in if
+    there is one. All other arguments are the recipe's: their type hints and defaults are its schema. If it
+    has a class method ``light``, recipes can say ``preset``.
 
     Parameters
     ----------
     name : str
         The name.
     pipelines : sequence of str
-        For which of ``pointcls``, ``partseg``, ``normals`` and ``nbody`` it serves.
+        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
 
     Examples
     --------
@@ -137,19 +212,23 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
 
 
 def _check(name: str, pipelines: Sequence[str], cls: type, before: str | type | None) -> None:
-    if not (isinstance(name, str) and NAME.fullmatch(name)):
-        raise DGLError(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        _refuse(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
     if not isinstance(cls, type):
-        raise DGLError(f"Expected a class to register as {name!r}, got {cls!r}.")
-    unknown = [each for each in pipelines if each not in names.PIPELINES]
+        _refuse(f"Expected a class to register as {name!r}, got {cls!r}.")
+    unknown = [each for each in pipelines if each not in PIPELINES]
     if unknown or isinstance(pipelines, str) or not pipelines:
-        listed = ", ".join(names.PIPELINES)
-        raise DGLError(f"Expected pipelines of {name!r} to be a list of some of {listed}, got {pipelines!r}.")
-    # A module that is imported anew brings the same class again.
+        listed = ", ".join(PIPELINES)
+        _refuse(f"Expected pipelines of {name!r} to be a list of some of {listed}, got {pipelines!r}.")
+    # A module that is imported again brings the same class.
     if before is not None and _identity(before) != _identity(cls):
-        raise DGLError(
-            f"The name {name!r} is taken by {_identity(before)}; choose another for {cls.__name__}."
-        )
+        _refuse(f"The name {name!r} is taken by {_identity(before)}; choose another for {cls.__name__}.")
+
+
+def _refuse(sentence: str, cause: Exception | None = None) -> NoReturn:
+    from dgl import DGLError  # which imports torch
+
+    raise DGLError(sentence) from cause
 
 
 def _identity(where: str | type) -> str:
@@ -158,7 +237,7 @@ def _identity(where: str | type) -> str:
 
 @cache
 def _load_entry_points() -> None:
-    """Import what installed packages bring; one that fails takes nothing from the others."""
+    """Import the plugins of installed packages; one that fails does not affect the others."""
     for point in importlib.metadata.entry_points(group=_GROUP):
         try:
             point.load()
@@ -182,20 +261,16 @@ def import_plugins(modules: Iterable[str]) -> None:
         sys.path.append(os.getcwd())
     for module in modules:
         if not (isinstance(module, str) and all(part.isidentifier() for part in module.split("."))):
-            raise DGLError(
-                f"Expected the name of a module in plugins, got {module!r}; write it as for import."
-            )
+            _refuse(f"Expected the name of a module in plugins, got {module!r}; write it as for import.")
         try:
             importlib.import_module(module)
         except Exception as error:  # whatever a stranger's module raises
-            raise DGLError(
-                f"The plugin {module} cannot be imported: {type(error).__name__}: {error}"
-            ) from error
+            _refuse(f"The plugin {module} cannot be imported: {type(error).__name__}: {error}", error)
         _imported.add(module)
 
 
 def import_plugins_of(recipe: object) -> None:
-    """Import the modules that a recipe names, if it is one that names some; the rest its check tells."""
+    """Import the modules that a recipe names; whether they are names is left to its check."""
     plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
     if isinstance(plugins, list):
         import_plugins(plugins)
@@ -213,7 +288,7 @@ def data_names(pipeline: str | None = None) -> list[str]:
 
 
 def model_names(pipeline: str | None = None) -> list[str]:
-    """The networks of a pipeline, or all."""
+    """The models of a pipeline, or all."""
     _load_entry_points()
     return [name for name, entry in _models.items() if pipeline is None or pipeline in entry.where]
 
@@ -224,30 +299,30 @@ def data_class(name: str) -> type:
 
 
 def data_entry(name: str) -> DataName:
-    """What is known of a data set without importing it."""
+    """The entry of a data set, which is not imported."""
     _load_entry_points()
     return _data[name]
 
 
 def model_class(name: str, pipeline: str) -> type:
-    """The class of a network, which for one name may depend on the pipeline."""
+    """The class of a model, which for one name may depend on the pipeline."""
     _load_entry_points()
     return _resolve(_models[name].where[pipeline])
 
 
 def model_maker(section: Mapping[str, object], pipeline: str) -> Callable:
-    """What makes the network that a recipe's ``model`` describes: its class, or its method for a preset."""
+    """The class of the model that a recipe describes, or its class method for the preset."""
     cls = model_class(section["name"], pipeline)
     return cls.light if section.get("preset") == "light" else cls
 
 
 def following_options(make: Callable, options: Mapping[str, object]) -> dict[str, object]:
-    """Those of the arguments that follow from the task which the network takes: one of a user need not.
+    """Of the arguments that follow from the task, those that the model takes.
 
     Parameters
     ----------
     make : callable
-        What makes the network. Its first argument is the number of outputs, whatever it is called.
+        As :func:`model_maker` returns it. Its first argument is the number of outputs.
     options : mapping
         The arguments.
     """
@@ -259,27 +334,8 @@ def following_options(make: Callable, options: Mapping[str, object]) -> dict[str
 
 
 def model_pipelines(name: str) -> tuple[str, ...]:
-    """The pipelines for which a network serves."""
+    """The pipelines of a model."""
     return _models[name].pipelines
-
-
-def data_arguments(name: str) -> dict[str, Argument]:
-    """What a recipe may say under ``data``, beside the name."""
-    return arguments_of(data_class(name), names.GIVEN_TO_DATA)
-
-
-def model_arguments(name: str, pipeline: str) -> dict[str, Argument]:
-    """What a recipe may say under ``model``, beside the name."""
-    cls = model_class(name, pipeline)
-    # A network of a user may call its number of outputs as it likes.
-    outputs = () if pipeline == "nbody" else tuple(arguments_of(cls))[:1]
-    found = arguments_of(cls, (*names.GIVEN_TO_MODELS, *outputs))
-    for name, argument in found.items():
-        if argument.nested:
-            known = names.GIVEN_TO_ORIENTATION
-            held = {key: each for key, each in argument.nested.items() if key not in known}
-            found[name] = argument._replace(nested=held)
-    return ({"preset": _PRESET} if hasattr(cls, "light") else {}) | found
 
 
 def _resolve(where: str | type) -> type:

@@ -1,7 +1,8 @@
-"""Reading YAML that a stranger may have written: plain data or a sentence, never code.
+"""Reading YAML that a stranger may have written: plain data or an error, never code.
 
-Of YAML's features only those are read that a recipe needs: maps with different keys, lists, texts, numbers,
-true, false and null. Tags, anchors, aliases and dates are refused, and so are files that are large or deep.
+Only what a recipe needs is read: maps with distinct keys, lists, strings, decimal numbers, true, false and
+null. Tags, anchors and aliases are refused, and so are files that are large or deep. Other scalars, such as
+``010``, ``1:30``, ``yes`` and dates, are strings.
 """
 
 from __future__ import annotations
@@ -10,44 +11,22 @@ import re
 from pathlib import Path
 
 import yaml
-from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 
 __all__ = ["read_yaml"]
 
-_MOST_BYTES = 1 << 18
-_MOST_LEVELS = 20
+_MAX_BYTES = 1 << 18
+_MAX_DEPTH = 20
 
-
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader without what a recipe does not need."""
-
-    def construct_mapping(self, node, deep=False):
-        mapping = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise ValueError(f"has a list or map as a key{_at(key_node)}; write a word there.")
-            key = key_node.value  # as it is written: no key is a number or true
-            if key in mapping:
-                raise ValueError(f"has the key {key!r} twice{_at(key_node)}; leave one of them out.")
-            mapping[key] = self.construct_object(value_node, deep=True)
-        return mapping
-
-
-# Dates and merge keys are read as texts, and 1e-3 is a number as in YAML 1.2.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(
+    r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
 )
-_Loader.add_constructor(
-    "tag:yaml.org,2002:map", lambda loader, node: loader.construct_mapping(node, deep=True)
-)
+_CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "~": None, "": None}
+_TAGS = {yaml.MappingNode: "map", yaml.SequenceNode: "seq", yaml.ScalarNode: "str"}
 
 
 def read_yaml(path: str | Path) -> object:
-    """What a YAML file holds.
+    """The content of a YAML file.
 
     Parameters
     ----------
@@ -57,7 +36,7 @@ def read_yaml(path: str | Path) -> object:
     Returns
     -------
     object
-        Maps, lists, texts, numbers, booleans and None.
+        Maps, lists, strings, numbers, booleans and None.
 
     Raises
     ------
@@ -73,53 +52,79 @@ def read_yaml(path: str | Path) -> object:
     ...     read_yaml(f"{folder}/a.yaml")
     {'lr': 0.001}
     """
-    text = _text_of(path)
+    content = _decoded(path)
     try:
-        _check_events(text)
-        return yaml.load(text, _Loader)
+        node = yaml.compose(content, yaml.BaseLoader)
+        return None if node is None else _value(node, 0, set())
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML that can be read: {_reason(error)}.") from error
-    except (ValueError, OverflowError, RecursionError) as error:
-        reason = str(error)
-        if not reason.endswith("."):
-            reason = "holds a number that is too long; write a smaller one."
-        raise ValueError(f"{path} {reason}") from error
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise ValueError(
+            f"{path} is not YAML that can be read: {str(what).splitlines()[0]}{line}."
+        ) from error
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested more than {_MAX_DEPTH} levels deep; no recipe is.") from error
+    except _Refused as error:
+        raise ValueError(f"{path} {error}") from error
 
 
-def _text_of(path: str | Path) -> str:
+class _Refused(Exception):
+    """What a file does that a recipe does not need."""
+
+    def __init__(self, what: str, node: yaml.Node, advice: str) -> None:
+        super().__init__(f"{what} in line {node.start_mark.line + 1}; {advice}.")
+
+
+def _decoded(path: str | Path) -> str:
     try:
         with open(path, "rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise ValueError(f"Cannot read {str(path)!r}: {reason}; name a YAML file.") from error
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         raise ValueError(f"{path} is larger than 256 KB, which no recipe is; name a YAML file.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8; save it as UTF-8 or name another file.") from error
+        raise ValueError(f"{path} is not UTF-8; save it as UTF-8 or name another file.") from error
 
 
-def _check_events(text: str) -> None:
-    """Refuse, before anything is built, what could grow without bounds or make objects."""
-    level = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
-        if isinstance(event, AliasEvent) or isinstance(event, NodeEvent) and event.anchor:
-            raise ValueError(f"uses an anchor or alias{_at(event)}; write the values out.")
-        if getattr(event, "tag", None) and event.tag != "!":
-            raise ValueError(f"uses the tag {event.tag!r}{_at(event)}; a recipe holds plain values only.")
-        level += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-        if level > _MOST_LEVELS:
-            raise ValueError(f"is nested more than {_MOST_LEVELS} levels deep; no recipe is.")
+def _value(node: yaml.Node, depth: int, known: set[int]) -> object:
+    if id(node) in known:
+        raise _Refused("uses an alias of the anchor", node, "write the values out")
+    known.add(id(node))
+    if depth > _MAX_DEPTH:
+        raise _Refused(f"is nested more than {_MAX_DEPTH} levels deep", node, "no recipe is")
+    if node.tag not in (f"tag:yaml.org,2002:{_TAGS[type(node)]}", "!"):
+        raise _Refused(f"uses the tag {node.tag!r}", node, "a recipe holds plain values only")
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(each, depth + 1, known) for each in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return _map(node, depth, known)
+    return node.value if node.style else _scalar(node)
 
 
-def _at(marked) -> str:
-    return f" in line {marked.start_mark.line + 1}" if marked.start_mark else ""
+def _map(node: yaml.MappingNode, depth: int, known: set[int]) -> dict[str, object]:
+    found = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _Refused("has a list or map as a key", key, "write a string there")
+        if key.value in found:
+            raise _Refused(f"has the key {key.value!r} twice", key, "leave one of them out")
+        found[key.value] = _value(value, depth + 1, known)
+    return found
 
 
-def _reason(error: yaml.YAMLError) -> str:
-    """PyYAML's own words on one line."""
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
-    return f"{str(what).splitlines()[0]}{f' in line {mark.line + 1}' if mark else ''}"
+def _scalar(node: yaml.ScalarNode) -> object:
+    written = node.value
+    if written in _CONSTANTS:
+        return _CONSTANTS[written]
+    if _INTEGER.fullmatch(written):
+        if len(written) > 1000:
+            raise _Refused("holds a number that is too long", node, "write a smaller one")
+        return int(written)
+    if _FLOAT.fullmatch(written):
+        return float(written.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return written

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
+from .._messages import shown
 from ..config.registry import import_plugins_of
-from ..config.values import shown
 from ..plot import Camera, Look, OrientedCloud, arrows, cloud_figure, cloud_page, oriented_cloud
 from ..plot.saving import is_page, output_path, save_figure, save_text
 from ..train import checkpoint as checkpoints

@@ -8,7 +8,7 @@ from dgl import DGLError
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ..config.names import nearest
+from .._messages import nearest
 from ..plot.colors import Coloring, by_category, by_direction, by_value
 from .posed import Pose, Subject
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..config.names import nearest
+from .._messages import nearest
 
 __all__ = ["DEFAULT", "FOLDER", "checkpoint_path", "released"]
 

@@ -10,7 +10,7 @@ from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
-from ..config.names import nearest
+from .._messages import nearest
 from ..data import FixedPoints, NormalizeScale
 from .checkpoints import released
 from .trained_model import TrainedModel, load_trained_model

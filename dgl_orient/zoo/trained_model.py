@@ -13,9 +13,8 @@ from torch import nn
 
 from .._checks import is_plain
 from ..config.build import argument_of, complete_metadata, is_normalized, make_model, make_task
-from ..config.names import MODELS
 from ..config.recipe import check
-from ..config.registry import data_class
+from ..config.registry import MODELS, data_class
 from ..data import NormalizeScale
 from ..train import checkpoint as checkpoints
 from ..train.distributed import device_of

@@ -1,4 +1,4 @@
-"""The recipes that are installed: all are valid, and those that need no download train."""
+"""The example recipes: all are valid, and those that need no download train."""
 
 from __future__ import annotations
 
