@@ -13,9 +13,10 @@ from dgl.transforms import Compose
 from torch import nn
 
 from .._checks import as_integer, as_plain
-from ..data import PointCloudDataset, protocol, transforms
+from ..data import PointCloudDataset, transforms
+from ..train import augmentation
 from ..train.loop import Splits
-from ..train.settings import Augment, Settings
+from ..train.settings import Settings
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
 from .registry import data_class, following_options, model_maker
@@ -111,17 +112,12 @@ def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
 def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
     """What is done to every cloud of a split, in order: names of transforms and their arguments.
 
-    In training clouds are changed at random, and in all splits they are turned.
+    See :func:`dgl_orient.train.augmentation.transform_steps`.
     """
     if recipe["pipeline_name"] == "nbody":
         return []
     settings = Settings.of(recipe["general_pipeline"])
-    turned = protocol(settings.protocol, _gravity(recipe))
-    first = [("NormalizeScale", ())] if is_normalized(recipe) else []
-    if split != "train":
-        return [*first, ("RandomRotate", (turned.test.mode,))]
-    augment = settings.augment
-    return [*_sampling(augment), *first, *_augmentation(augment), ("RandomRotate", (turned.train.mode,))]
+    return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe))
 
 
 def model_options(
@@ -211,23 +207,6 @@ def _required(recipe: Mapping[str, object], metadata: Mapping[str, object], name
             f"{recipe['pipeline_name']} needs; choose another data set."
         )
     return metadata[name]
-
-
-def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
-    if augment is None or augment.sample is None:
-        return []
-    return [("FixedPoints", (augment.sample, "even") if augment.even else (augment.sample,))]
-
-
-def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:
-    if augment is None:
-        return []
-    steps = [] if augment.scale is None else [("RandomScale", tuple(augment.scale))]
-    steps += [] if augment.stretch is None else [("RandomScale", (*augment.stretch, True))]
-    steps += [("RandomTranslate", (augment.shift,))] if augment.shift else []
-    steps += [("RandomPointDropout", (augment.drop,))] if augment.drop else []
-    # Noise is cut off where one coordinate in two million would be beyond.
-    return steps + ([("RandomJitter", (augment.jitter, 5 * augment.jitter))] if augment.jitter else [])
 
 
 def argument_of(recipe: Mapping[str, object], name: str) -> object:

@@ -1,5 +1,5 @@
 """Recipes for inference: what :func:`~dgl_orient.go.apply.apply` is to do with files, or
-:func:`~dgl_orient.go.apply_data.apply_data` with a data set."""
+:func:`~dgl_orient.go.apply.apply_data` with a data set."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _KEYS = (*HEAD, "data", "cpt_path", "general_pipeline")
 
 def apply_arguments(data: str = FILES) -> dict[str, Argument]:
     """What a recipe for inference on data of this name may say under ``general_pipeline``."""
-    from .apply import apply
-    from .apply_data import apply_data
+    from .apply import apply, apply_data
 
     given = ("checkpoint", "inputs", "data", "split", "device", "progress")
     found = arguments_of(apply if data == FILES else apply_data, given)
@@ -134,7 +133,7 @@ def apply_script(checked: Mapping) -> str:
         [
             f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
-            f"from dgl_orient.go.{function} import {function}",
+            f"from dgl_orient.go.apply import {function}",
             *(["from dgl_orient.config.registry import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',

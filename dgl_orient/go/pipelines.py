@@ -16,8 +16,9 @@ from .._checks import is_plain
 from ..config import registry
 from ..config.names import PIPELINES, nearest
 from ..config.recipe import VERSION, check, settings_arguments
-from ..zoo.checkpoints import checkpoint_path
+from ..zoo.catalog import checkpoint_path
 from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
+from .console import say
 from .factories import (
     MODEL_FACTORIES,
     ApplyPipelineFactory,
@@ -26,7 +27,6 @@ from .factories import (
     PipelineFactory,
     register_names,
 )
-from .saying import say
 from .yaml_comments import comments, defaults, write_yaml
 
 __all__ = ["configure", "configure_apply"]

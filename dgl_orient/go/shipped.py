@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import yaml
 
-from .._whole_files import whole_file
+from .._atomic import atomic_write
 from ..config.names import nearest
 
 __all__ = ["ShippedRecipe", "copy_recipe", "recipe_table", "shipped_recipes"]
@@ -62,7 +62,7 @@ def copy_recipe(name: str, folder: Path) -> Path:
     target = folder / recipe.path.name
     if target.exists() and target.read_bytes() != recipe.path.read_bytes():
         raise ValueError(f"{target} is there already, and differs from the recipe; rename it first.")
-    with whole_file(target) as file:
+    with atomic_write(target) as file:
         file.write(recipe.path.read_bytes())
     return target
 

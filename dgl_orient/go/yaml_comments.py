@@ -11,7 +11,7 @@ import ruamel.yaml
 from dglgo.utils.yaml_dump import deep_convert_dict, merge_comment
 from ruamel.yaml.comments import CommentedSeq
 
-from .._whole_files import whole_file
+from .._atomic import atomic_write
 from ..config.arguments import REQUIRED, Argument
 
 __all__ = ["blank_comments", "comments", "defaults", "write_yaml"]
@@ -56,7 +56,7 @@ def write_yaml(path: str | Path, recipe: Mapping, texts: Mapping) -> None:
     writer.width = 4096  # a comment follows its value on the same line
     text = io.StringIO()
     writer.dump(commented, text)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 

@@ -15,8 +15,9 @@ from dgl import DGLError
 from dgl_orient.data import FolderDataset, NormalizeScale, Shapes, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
-from dgl_orient.go.inputs import dealt, find_files
+from dgl_orient.go.input_files import find_files
 from dgl_orient.graph import point_cloud
+from dgl_orient.zoo.predict import split_points
 from dgl_orient.zoo.trained_model import load_trained_model
 from tests.clouds import ball, generator
 from tests.go import tiny
@@ -115,7 +116,7 @@ def test_particles_without_velocity_or_charge_are_an_error(tmp_path, given):
 
 
 @pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals"])
-def test_files_with_fewer_points_than_in_training_are_told(tmp_path, pipeline):
+def test_files_with_fewer_points_than_in_training_are_reported(tmp_path, pipeline):
     files = _files(tmp_path / "in", 2)  # as many as in training
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -138,11 +139,11 @@ def test_coincident_points_among_enough_others_are_no_few(tmp_path):
         _apply("pointcls", tmp_path / "grid.ply", tmp_path / "out")
 
 
-def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
+def test_a_bad_file_is_an_error_without_lists_or_is_left_out(tmp_path):
     files = _files(tmp_path / "in")
     (files / "broken.npz").write_bytes(b"PK\x03\x04 garbled")
     (files / "empty.xyz").write_text("")
-    with pytest.raises(DGLError, match=r"broken\.npz.* 1 more of 6.*--skip-bad"):
+    with pytest.raises(DGLError, match=r"broken\.npz.*--skip-bad"):
         _apply("pointcls", files, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
     result = _apply("pointcls", files, tmp_path / "out", skip_bad=True)
@@ -283,7 +284,7 @@ def test_folders_are_searched_and_hidden_files_left_out(tmp_path):
 
 @pytest.mark.parametrize("size, most", [(1, 4), (4, 4), (5, 4), (8, 4), (103, 40), (7, None)])
 def test_every_point_is_dealt_once(size, most):
-    hands = list(dealt(size, most, seed=0))
+    hands = list(split_points(size, most, seed=0))
     own = np.concatenate([rows[:count] for rows, count in hands])
     assert sorted(own) == list(range(size))
     for rows, _ in hands:
