@@ -14,10 +14,10 @@ from ..config.build import data_set, dataset_metadata
 from ..data import PointCloudDataset
 from ..train.predict import predict
 from ..train.progress import has_terminal
+from ..zoo.input_files import InputFile, find_files
 from ..zoo.predict import PointCloudFile, category_number, predict_files, read_file
 from ..zoo.predictions import prediction_of
 from ..zoo.trained_model import TrainedModel, load_trained_model
-from .input_files import InputFile, find_files
 from .predictions import check_format, destinations, make_folder, write_lists, write_point_predictions
 
 __all__ = ["Applied", "apply", "apply_data"]

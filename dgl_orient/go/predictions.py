@@ -14,9 +14,9 @@ from dgl import DGLError
 
 from .._atomic import atomic_write, reason
 from ..data import write_cloud
+from ..zoo.input_files import InputFile
 from ..zoo.trained_model import TrainedModel
 from .console import printable
-from .input_files import InputFile
 
 __all__ = ["check_format", "destinations", "make_folder", "write_lists", "write_point_predictions"]
 

@@ -44,7 +44,7 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from dgl_orient.go.input_files import find_files
+    >>> from dgl_orient.zoo.input_files import find_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "mugs").mkdir()
     ...     for name in ("b.ply", "a.off", "mugs/c.npz", "notes.md"):
