@@ -24,7 +24,7 @@ from dgl_orient.config.recipe import check, read
 from dgl_orient.data import point_cloud_loader
 from dgl_orient.go.environment import prepare
 from dgl_orient.go.recipes import example_recipes
-from dgl_orient.train.epochs import evaluate, train_epoch
+from dgl_orient.train.engine import evaluate, train_epoch
 from dgl_orient.train.run import Run
 
 from .children import call

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from dgl_orient._atomic import write_file
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go.environment import prepare
 from dgl_orient.go.view import CloudOptions, view_cloud
 from dgl_orient.go.view_quality import view_quality
 from dgl_orient.go.view_run import view_run
 from dgl_orient.plot.saving import output_path
-from dgl_orient.train import atomic
 from dgl_orient.zoo.trained_model import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
@@ -44,7 +44,7 @@ def shrink(path: Path) -> None:
             break
         smaller = [round(0.85 * side) for side in picture.size]
         picture = picture.resize(smaller, Image.Resampling.LANCZOS)
-    atomic.write(path, buffer.getvalue())
+    write_file(path, buffer.getvalue())
 
 
 def write_shapes(folder: Path) -> dict[str, Path]:
@@ -190,7 +190,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         lines = make(options)
         page = options.out.with_suffix(".md")
-        atomic.write(page, ("\n".join(lines).rstrip() + "\n").encode())
+        write_file(page, ("\n".join(lines).rstrip() + "\n").encode())
     except DGLError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

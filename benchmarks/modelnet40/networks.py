@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 from dgl_orient.config.build import data_options
 from dgl_orient.data import NormalizeScale, point_cloud_loader
 from dgl_orient.data.modelnet import ModelNet40
-from dgl_orient.train.metrics import Accuracy
+from dgl_orient.metrics import Accuracy
 from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
 
 from ..report import machine

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dgl import DGLError
 
 from dgl_orient.config.recipe import check
-from dgl_orient.zoo.checkpoints import released
+from dgl_orient.zoo.catalog import pretrained_models
 
 from ..trainings.training import Run
 from .base import changed
@@ -163,7 +163,7 @@ def long_run(kind: str, epochs: int, begin: str | None = None, quick: bool = Fal
     """
     command = f"python -m benchmarks.modelnet40 long {kind} --epochs {epochs}"
     # The place of a file is this machine's own.
-    command += "" if begin is None else f" --begin {begin if begin in released() else 'CPT'}"
+    command += "" if begin is None else f" --begin {begin if begin in pretrained_models() else 'CPT'}"
     recipe = changed(recipe_of("cls", "oriented-dgcnn", "z", epochs), _known(LONG, "long training", kind))
     recipe = check(shrunk(recipe) if quick else recipe)
     return Run(f"long_{kind}_{epochs}", recipe, command + (" --quick" if quick else ""))

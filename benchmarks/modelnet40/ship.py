@@ -16,10 +16,11 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
+from dgl_orient._atomic import write_file
 from dgl_orient.config.registry import MODELS
-from dgl_orient.train import atomic, checkpoint
+from dgl_orient.train import checkpoint
 from dgl_orient.train.settings import Settings
-from dgl_orient.zoo.checkpoints import DEFAULT, FOLDER
+from dgl_orient.zoo.catalog import DEFAULT, FOLDER
 from dgl_orient.zoo.trained_model import load_trained_model
 
 from ..trainings.files import read_json
@@ -87,7 +88,7 @@ def ship(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> 
                 f"{MOST_BYTES:,}; ship a smaller network."
             )
         target = Path(folder, f"{name}.pth")
-        atomic.write(target, trial.read_bytes())
+        write_file(target, trial.read_bytes())
     return target
 
 

@@ -14,7 +14,7 @@ from torch import nn
 from dgl_orient.config.build import TrainingSetup, build, data_set
 from dgl_orient.train import checkpoint
 from dgl_orient.train.loop import Splits
-from dgl_orient.train.records import differences
+from dgl_orient.train.training_folder import differences
 from dgl_orient.zoo.trained_model import TrainedModel
 
 from ..trainings.files import read_json, write_json

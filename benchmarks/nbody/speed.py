@@ -11,7 +11,7 @@ from torch.utils.data import Subset
 
 from dgl_orient.config.build import build
 from dgl_orient.data import point_cloud_loader
-from dgl_orient.train.epochs import evaluate, train_epoch
+from dgl_orient.train.engine import evaluate, train_epoch
 from dgl_orient.train.optim import make_optimizer
 
 from ..report import machine

@@ -13,7 +13,7 @@ from dgl import DGLError
 from dgl_orient.config.build import TrainingSetup
 from dgl_orient.config.recipe import check
 from dgl_orient.train.loop import Splits, fit
-from dgl_orient.train.records import differences, versions
+from dgl_orient.train.training_folder import differences, versions
 
 from ..report import RESULTS, machine
 from .files import read_json, write_json

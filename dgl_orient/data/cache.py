@@ -15,7 +15,7 @@ from typing import BinaryIO
 import numpy as np
 from dgl import DGLError
 
-from .._whole_files import reason, whole_file
+from .._atomic import atomic_write, reason
 
 try:
     import fcntl
@@ -58,7 +58,7 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             _write_archive(file, {_ABOUT: np.array(about)} | arrays)
     except OSError as error:
         raise DGLError(

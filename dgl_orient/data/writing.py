@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 from dgl import DGLError
 
-from .._whole_files import reason, whole_file
+from .._atomic import atomic_write, reason
 
 __all__ = ["write_cloud"]
 
@@ -123,7 +123,7 @@ def _ply_header(table: np.ndarray) -> bytes:
 
 def _write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     try:
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             write(file)
     except OSError as error:
         raise DGLError(

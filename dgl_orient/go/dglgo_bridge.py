@@ -117,7 +117,7 @@ def _enum(name: str, values: list[str]) -> type[enum.Enum]:
 
 
 def _report(path: object) -> None:
-    from .saying import say
+    from .console import say
 
     say(f"Configuration file is generated at {path.absolute()}")
 

@@ -16,8 +16,8 @@ from ..geometry import random_rotation, to_global
 from ..graph import point_cloud
 from ..models.orientation_encoder import OrientationEncoder
 from ..plot.seen import OrientationTrace, trace_orientations
+from ..zoo.predict import check_range
 from ..zoo.trained_model import TrainedModel
-from .inputs import check_range
 
 __all__ = ["Pose", "Subject", "poses", "read_subject"]
 
@@ -107,7 +107,7 @@ def _checked(path: Path, name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _label(path: Path, trained: TrainedModel | None, category: str | None) -> int | None:
-    if trained is None or not trained.is_told_category:
+    if trained is None or not trained.is_category_conditioned:
         if category is not None:
             raise DGLError("There is no network that is told a category; leave out --category.")
         return None

@@ -14,7 +14,7 @@ from ..config.registry import import_plugins_of
 from ..plot import Camera, Look, OrientedCloud, arrows, cloud_figure, cloud_page, oriented_cloud
 from ..plot.saving import is_page, output_path, save_figure, save_text
 from ..train import checkpoint as checkpoints
-from ..zoo.checkpoints import checkpoint_path
+from ..zoo.catalog import checkpoint_path
 from ..zoo.trained_model import TrainedModel, load_trained_model
 from .posed import Pose, Subject, poses, read_subject
 from .view_colors import answer_in_words, check_color, colorings

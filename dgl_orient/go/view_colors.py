@@ -69,7 +69,7 @@ def _of_class(subject: Subject, pose: Pose) -> list[Coloring]:
 
 def _of_parts(subject: Subject, pose: Pose) -> list[Coloring]:
     label = None if subject.label is None else torch.tensor([subject.label])
-    found = subject.trained.task.answers(pose.seen.answer, pose.graph, label)
+    found = subject.trained.task.predictions(pose.seen.answer, pose.graph, label)
     facts = subject.trained.metadata
     names = facts.get("part_names") or [str(number) for number in range(facts["num_parts"])]
     made = [by_category("part", found.numpy(), names)]

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from ..zoo.checkpoints import released
-from .columns import COLUMNS_HELP, column_numbers
-from .saying import say
+from ..zoo.catalog import pretrained_models
+from .console import COLUMNS_HELP, column_numbers, say
 
 __all__ = ["EXAMPLES", "view"]
 
@@ -19,7 +18,8 @@ EXAMPLES = (
 
 Text = str | None
 _CPT_HELP = (
-    f"checkpoint file, or the name of a network: {', '.join(released())}; without it a fresh network looks"
+    f"checkpoint file, or the name of a pretrained model: {', '.join(pretrained_models())}; without it an "
+    f"untrained network"
 )
 
 

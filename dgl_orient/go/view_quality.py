@@ -20,7 +20,7 @@ from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_any, save_text
 from ..plot.seen import trace_orientations
 from ..quality import DISTURBANCES, Sight, measure
-from ..train.records import versions
+from ..train.training_folder import versions
 from ..zoo.trained_model import TrainedModel, load_trained_model
 
 __all__ = ["view_quality"]

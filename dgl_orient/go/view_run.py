@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 
 from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
+from ..metrics import PartIoU
 from ..plot.saving import output_path, save_any
 from ..plot.training_figure import (
     Drawing,
@@ -23,7 +24,6 @@ from ..plot.training_figure import (
     training_figure,
     trajectories,
 )
-from ..train.metrics import PartIoU
 from ..train.predict import predict
 from ..zoo.trained_model import TrainedModel, load_trained_model
 
@@ -124,7 +124,7 @@ def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Draw
         item = test[number]
         graph, label = item if isinstance(item, tuple) else (item, None)
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
-        found = task.answers(logits, graph, category)
+        found = task.predictions(logits, graph, category)
         metric.update(found, graph.ndata["part"], category, graph.batch_num_nodes())
     return iou_bars(metric.by_class(), trained.metadata["class_names"])
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from dgl import DGLError
 
+from .._atomic import write_file
 from .._extras import to_install
-from ..train import atomic
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +116,7 @@ def figure_bytes(figure: Figure, ending: str, dpi: int = _DPI) -> bytes:
 def save_figure(figure: Figure, path: str | Path, dpi: int = _DPI) -> Path:
     """Write a figure to a .png, .pdf or .svg file."""
     path = check_ending(path, PICTURES)
-    atomic.write(path, figure_bytes(figure, path.suffix, dpi))
+    write_file(path, figure_bytes(figure, path.suffix, dpi))
     return path
 
 
@@ -139,5 +139,5 @@ def save_text(text: str, path: str | Path) -> Path:
     """Write a page."""
     path = Path(path)
     # Names of files may hold bytes that are no UTF-8.
-    atomic.write(path, text.encode("utf-8", errors="backslashreplace"))
+    write_file(path, text.encode("utf-8", errors="backslashreplace"))
     return path

@@ -1,4 +1,4 @@
-"""What a training tells on the terminal."""
+"""Progress of a training on stderr."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from . import distributed
 from .settings import Settings
 from .tasks import Task
 
-__all__ = ["Progress", "table"]
+__all__ = ["Progress", "has_terminal", "table"]
+
+
+def has_terminal() -> bool:
+    """Whether stderr is a terminal, where a progress bar can be shown; it may be closed."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 class Progress:
-    """A bar for every epoch and a line after it; off a terminal only the lines.
+    """A bar for every epoch and a line after it; where stderr is no terminal only the lines.
 
     Parameters
     ----------
     shown : bool
-        Whether to say anything.
+        Whether to report anything.
     settings : Settings
         How many epochs there will be.
     task : Task
@@ -29,8 +34,8 @@ class Progress:
     """
 
     def __init__(self, shown: bool, settings: Settings, task: Task) -> None:
-        self._shown = shown and distributed.is_main()
-        self._has_bar = self._shown and sys.stderr.isatty()
+        self._shown = shown and distributed.is_main() and sys.stderr is not None and not sys.stderr.closed
+        self._has_bar = self._shown and has_terminal()
         self._settings, self._task = settings, task
         self._bar: tqdm | None = None
         self._began, self._done = time.monotonic(), 0
@@ -41,7 +46,7 @@ class Progress:
             tqdm.write(text, file=sys.stderr)
 
     def batches(self, loader: Iterable, run: int, epoch: int, lr: float) -> Iterator:
-        """The loader's batches, while a bar goes on."""
+        """The loader's batches, with a bar."""
         left = self._left(run, epoch)
         self._rest = f"lr {lr:.3g}" + (f", {left} left" if left else "")
         with tqdm(

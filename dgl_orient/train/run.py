@@ -11,12 +11,12 @@ from dgl import DGLError
 from torch import Tensor, nn
 
 from . import checkpoint, distributed
-from .failures import is_about_memory
+from .errors import is_about_memory
 from .optim import LearningRate, make_optimizer
 from .settings import Settings
 from .tasks import Task
 
-__all__ = ["Run", "draw_from"]
+__all__ = ["Run", "seed_everything"]
 
 
 class Run:
@@ -38,7 +38,7 @@ class Run:
         self.number, self.task, self.settings = number, task, settings
         self.seed = settings.seed + number
         #: The network as it is trained, and within it the network itself.
-        self.trained = distributed.synchronized(model)
+        self.trained = distributed.data_parallel(model)
         self.model = model if self.trained is model else self.trained.module
         self.optimizer = make_optimizer(self.model, settings)
         self.rate = LearningRate(self.optimizer, settings, task.direction)
@@ -120,7 +120,7 @@ class Run:
                 raise ValueError("moments of another network")
 
 
-def draw_from(*numbers: int) -> None:
+def seed_everything(*numbers: int) -> None:
     """Let PyTorch's generators draw what these numbers decide, and nothing else."""
     words = [number % 2**64 for number in numbers]
     torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0]))

@@ -19,7 +19,7 @@ from benchmarks.trainings import training
 from benchmarks.trainings.files import read_json
 from dgl_orient.config.recipe import check
 from dgl_orient.train import loop
-from dgl_orient.train.records import Records
+from dgl_orient.train.training_folder import TrainingFolder
 from dgl_orient.zoo.trained_model import load_trained_model
 
 MODULES = ("base", "disturbances", "networks", "options", "recipes", "sizes", "trial_tables", "trials")
@@ -116,10 +116,10 @@ def test_long_training_goes_on_and_is_that_of_the_protocol(trained, raw_dir, mon
         save(records, number, state)
         raise KeyboardInterrupt
 
-    save = Records.save_last
+    save = TrainingFolder.save_last
     given = ["long", "same", "--epochs", "2", "--quick", "--folder", str(trained), "--raw-dir", str(raw_dir)]
     with monkeypatch.context() as patch:
-        patch.setattr(Records, "save_last", stop)
+        patch.setattr(TrainingFolder, "save_last", stop)
         assert command_line.main(given) == 130
     assert _record(trained, "long/long_same_2") is None
     assert command_line.main(given) == 0

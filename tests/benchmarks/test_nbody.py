@@ -20,7 +20,7 @@ from benchmarks.trainings.training import Place
 from dgl_orient.config.build import data_set
 from dgl_orient.config.recipe import load
 from dgl_orient.data.simulation import simulate
-from dgl_orient.train.records import Records
+from dgl_orient.train.training_folder import TrainingFolder
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +125,9 @@ def test_stopped_run_goes_on_to_the_same_end(folder, tmp_path, monkeypatch):
             checkpoints.append(number)
             raise KeyboardInterrupt
 
-        save = Records.save_last
+        save = TrainingFolder.save_last
         with monkeypatch.context() as patch:
-            patch.setattr(Records, "save_last", stop)
+            patch.setattr(TrainingFolder, "save_last", stop)
             return fit(*arguments, **options)
 
     line = ["protocol", "--variant", "n10", "--models", "oriented-nbody", "--seeds", "0", "--epochs", "2"]

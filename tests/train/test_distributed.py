@@ -93,16 +93,16 @@ def test_norms_are_those_of_all_values_together(seen):
 
 
 def test_alone_there_is_nothing_to_share():
-    with distributed.joined("cpu") as device:
+    with distributed.process_group("cpu") as device:
         assert device == torch.device("cpu")
         assert (distributed.rank(), distributed.world_size(), distributed.is_main()) == (0, 1, True)
         model = torch.nn.BatchNorm1d(2)
-        assert distributed.synchronized(model) is model
+        assert distributed.data_parallel(model) is model
 
 
 @pytest.mark.parametrize("name", ["toaster", "meta", 3.5])
 def test_an_unknown_device_is_a_sentence(name):
-    with pytest.raises(DGLError, match="Expected a device such as 'cpu'"), distributed.joined(name):
+    with pytest.raises(DGLError, match="Expected a device such as 'cpu'"), distributed.process_group(name):
         pass
 
 
@@ -110,6 +110,6 @@ def test_an_unknown_device_is_a_sentence(name):
 def test_a_gpu_that_is_not_there_is_a_sentence():
     with (
         pytest.raises(DGLError, match="'cuda' asks for GPU 0, but PyTorch sees 0"),
-        distributed.joined("cuda"),
+        distributed.process_group("cuda"),
     ):
         pass

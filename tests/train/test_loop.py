@@ -138,7 +138,7 @@ def test_early_stopping(tmp_path):
 
 
 def test_it_learns(tmp_path):
-    """The loss falls, and two kinds of solids are told apart."""
+    """The loss falls, and two kinds of solids are distinguished."""
     classes = ["bottle", "table"]
     sets = [
         Shapes(split, num_points=64, num_shapes=24, classes=classes) for split in ("train", "val", "test")
@@ -147,7 +147,7 @@ def test_it_learns(tmp_path):
         PointClassification(2, label_smoothing=0.1),
         lambda: DGCNN(2, widths=(16,), embed_feats=32, head_feats=(), k=8, dynamic=False),
         Splits(sets[0], sets[1], {"test": sets[2]}),
-        Settings(num_epochs=10, train_batch_size=4, optimizer={"name": "adamw", "lr": 3e-3}, grad_clip=5.0),
+        Settings(num_epochs=10, train_batch_size=4, optimizer={"lr": 3e-3}, grad_clip=5.0, protocol=None),
         folder=tmp_path,
         progress=False,
     )

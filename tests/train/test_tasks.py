@@ -36,7 +36,7 @@ def test_parts_of_other_categories_are_no_answers():
     task = PartSegmentation(PARTS)
     logits = torch.tensor([[0.0, 1, 9, 0, 0], [9, 0, 1, 0, 0]])
     graph, label = clouds([1, 1], part=[1, 2]), torch.tensor([0, 1])
-    assert task.answers(logits, graph, label).tolist() == [1, 2]
+    assert task.predictions(logits, graph, label).tolist() == [1, 2]
     metric = task.metric()
     task.update(metric, logits, graph, label)
     assert metric.result()["instance_miou"] == 1.0

@@ -15,12 +15,12 @@ from dgl import DGLError
 from torch import nn
 
 from dgl_orient.data import Shapes
+from dgl_orient.metrics import Accuracy
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import distributed
 from dgl_orient.train.loop import Splits, fit
-from dgl_orient.train.metrics import Accuracy
 from dgl_orient.train.settings import Settings
-from dgl_orient.train.sync_norm import synchronized_norms
+from dgl_orient.train.sync_batch_norm import convert_sync_batch_norm
 from dgl_orient.train.tasks import PointClassification
 
 LIGHT = dict(widths=(8, 8), embed_feats=16, head_feats=(8,), k=6, dropout=0.0)
@@ -77,7 +77,7 @@ def norms(rank: int, world: int) -> dict[str, list]:
     found = {}
     for values in shares(rank, world):
         norm = (
-            synchronized_norms(nn.Sequential(nn.BatchNorm1d(4)))
+            convert_sync_batch_norm(nn.Sequential(nn.BatchNorm1d(4)))
             if world > 1
             else nn.Sequential(nn.BatchNorm1d(4))
         )
@@ -108,13 +108,13 @@ def main(folder: Path) -> None:
 
     sys.addaudithook(watch)
     seen = {}
-    with distributed.joined("cpu"):
+    with distributed.process_group("cpu"):
         rank, world = distributed.rank(), distributed.world_size()
         seen["norms"] = norms(rank, world)
-        seen["sum"] = float(distributed.summed(torch.tensor(rank + 1.0)))
-        seen["from main"] = distributed.on_main(lambda: os.getpid())
+        seen["sum"] = float(distributed.all_reduce_sum(torch.tensor(rank + 1.0)))
+        seen["from main"] = distributed.run_on_main(lambda: os.getpid())
         try:
-            distributed.on_main(refused)
+            distributed.run_on_main(refused)
         except DGLError as error:
             seen["refused"] = str(error)
         seen["results"] = {name: train(folder / "several", name)["metrics"] for name in MODELS}

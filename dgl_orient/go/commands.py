@@ -1,4 +1,4 @@
-"""What the verbs of the command line do, once their arguments are read. Here torch is imported."""
+"""What the commands do once their arguments are parsed. This imports torch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
+from .._atomic import write_file
 from ..config import recipe as recipes
 from ..config import registry
 from ..config.registry import PIPELINES
 from ..config.schema import FILES
-from ..zoo.checkpoints import checkpoint_path
+from ..zoo.trained_model import load_trained_model
 from .apply_recipe import apply_script
 from .dglgo_bridge import check_dglgo_recipe, is_dglgo_recipe, run_dglgo
 
@@ -30,10 +31,9 @@ def configure(pipeline: str, data: str, model: str, cfg: str | None, plugins: Se
 
 def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None, allow_plugins: bool) -> Path:
     """Write a recipe for inference."""
-    _allow(cpt, allow_plugins)
     from . import configure as configuring
 
-    return configuring.configure_apply(pipeline, cpt, data, cfg)
+    return configuring.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
 
 
 def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
@@ -49,12 +49,12 @@ def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
     from ..config.build import build
     from ..train.loop import fit
 
-    job = build(checked)
+    setup = build(checked)
     fit(
-        job.task,
-        job.make_model,
-        job.splits,
-        job.settings,
+        setup.task,
+        setup.make_model,
+        setup.splits,
+        setup.settings,
         checked,
         resume=resume,
         device=checked["device"],
@@ -69,40 +69,36 @@ def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
         run_dglgo("apply", cfg=cfg)
         return []
     checked = recipes.check_apply(recipe)
-    _check_pipeline(checked)
     options = dict(checked["general_pipeline"])
-    output = options.pop("save_path")
-    data = dict(checked["data"])
-    options["device"] = checked["device"]
-    if data["name"] == FILES:
-        return apply_files(checked["cpt_path"], data["raw_dir"], output, allow_plugins, progress, **options)
-    from .apply_data import apply_data
-
-    _allow(checked["cpt_path"], allow_plugins)
-    split = data.pop("split")
-    return apply_data(checked["cpt_path"], data, split, output, progress=progress, **options).written
-
-
-def _check_pipeline(checked: Mapping) -> None:
-    """Refuse a checkpoint that was trained for something else than the recipe says."""
-    from ..train import checkpoint
-
-    trained = checkpoint.load(checkpoint_path(checked["cpt_path"])).get("recipe")
-    pipeline = trained.get("pipeline_name") if isinstance(trained, Mapping) else None
-    if isinstance(pipeline, str) and pipeline != checked["pipeline_name"]:
+    output, data = options.pop("save_path"), dict(checked["data"])
+    trained = load_trained_model(checked["cpt_path"], checked["device"], allow_plugins=allow_plugins)
+    if trained.pipeline != checked["pipeline_name"]:
         raise DGLError(
-            f"{checked['cpt_path']} is of the pipeline {pipeline!r}, not {checked['pipeline_name']!r}."
+            f"{checked['cpt_path']} is of the pipeline {trained.pipeline!r}, not "
+            f"{checked['pipeline_name']!r}."
         )
+    from .apply import apply, apply_data
+
+    if data["name"] == FILES:
+        return apply(trained, data["raw_dir"], output, progress=progress, **options).written
+    split = data.pop("split")
+    return apply_data(trained, data, split, output, progress=progress, **options).written
 
 
 def apply_files(
-    cpt: str, inputs: Sequence[str], output: str, allow_plugins: bool, progress: bool, **options
+    cpt: str,
+    inputs: Sequence[str],
+    output: str,
+    device: str,
+    allow_plugins: bool,
+    progress: bool,
+    **options: object,
 ) -> list[Path]:
     """Predict files with a checkpoint; the files that were written."""
-    _allow(cpt, allow_plugins)
     from .apply import apply
 
-    return list(apply(cpt, inputs, output, progress=progress, **options).written)
+    trained = load_trained_model(cpt, device, allow_plugins=allow_plugins)
+    return apply(trained, inputs, output, progress=progress, **options).written
 
 
 def export(cfg: str, output: str, allow_plugins: bool) -> None:
@@ -113,13 +109,11 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
     if is_dglgo_recipe(recipe):
         run_dglgo("export", cfg=cfg, output=output)
     elif recipe.get("pipeline_mode") == "apply":
-        from ..train import atomic
-
-        atomic.write(Path(output), apply_script(recipes.check_apply(recipe)).encode())
+        write_file(Path(output), apply_script(recipes.check_apply(recipe)).encode())
     else:
-        from . import export as exporting
+        from .export import script_of
 
-        exporting.export(recipes.check(recipe), output)
+        write_file(output, script_of(recipes.check(recipe)).encode())
 
 
 def _read(cfg: str, allow_plugins: bool) -> dict:
@@ -145,11 +139,3 @@ def _check_machine(recipe: Mapping) -> None:
         found.append(f"general_pipeline.num_workers: expected at most {most} on this machine, got {workers}.")
     if found:
         raise recipes.RecipeError(found)
-
-
-def _allow(cpt: str, allow_plugins: bool) -> None:
-    """Import the plugins of a checkpoint's recipe if that is allowed."""
-    if allow_plugins:
-        from ..train import checkpoint
-
-        registry.import_plugins_of(checkpoint.load(checkpoint_path(cpt)).get("recipe"))

@@ -7,12 +7,12 @@ import json
 import pytest
 from dgl import DGLError
 
-from dgl_orient.train.records import Records, differences, summary
+from dgl_orient.train.training_folder import TrainingFolder, differences, summary
 from tests.train.small import settings, train
 
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
-    with Records(tmp_path, {}, settings()).held(resume=False):
+    with TrainingFolder(tmp_path, {}, settings()).held(resume=False):
         for resume in (False, True):
             with pytest.raises(DGLError, match="Another process is training in"):
                 train(tmp_path, resume=resume, num_epochs=1)
@@ -43,11 +43,11 @@ def test_what_has_no_part_in_the_result_may_differ():
 
 
 def test_a_recipe_is_kept_as_it_will_be_read(tmp_path):
-    assert Records(tmp_path, {"widths": (8, 8)}, settings()).recipe == {"widths": [8, 8]}
+    assert TrainingFolder(tmp_path, {"widths": (8, 8)}, settings()).recipe == {"widths": [8, 8]}
     with pytest.raises(DGLError, match="recipe of plain numbers"):
-        Records(tmp_path, {"model": object()}, settings())
+        TrainingFolder(tmp_path, {"model": object()}, settings())
     with pytest.raises(DGLError, match="recipe of plain numbers"):
-        Records(tmp_path, {"lr": float("nan")}, settings())
+        TrainingFolder(tmp_path, {"lr": float("nan")}, settings())
 
 
 def test_a_single_run_has_no_deviation():
@@ -60,6 +60,6 @@ def test_a_single_run_has_no_deviation():
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", json.dumps({"recipe": {"a": 1}, "settings": {}})])
 def test_results_of_another_training_are_not_taken_for_its_own(tmp_path, content):
-    records = Records(tmp_path, {}, settings())
+    records = TrainingFolder(tmp_path, {}, settings())
     records.results_path.write_text(content)
     assert records.results() is None

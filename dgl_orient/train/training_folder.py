@@ -14,8 +14,9 @@ from pathlib import Path
 
 from dgl import DGLError
 
+from .._atomic import reason, write_file
 from .._checks import is_plain
-from . import atomic, checkpoint
+from . import checkpoint
 from .settings import Settings
 
 try:
@@ -23,14 +24,14 @@ try:
 except ImportError:  # Windows: nothing keeps two trainings apart
     fcntl = None
 
-__all__ = ["Records", "differences", "summary", "versions"]
+__all__ = ["TrainingFolder", "differences", "summary", "versions"]
 
 _LOCK = ".lock"
 #: What may change between the beginning of a training and its end: it has no part in the result.
 _FREE = {"device", "num_workers", "save_path"}
 
 
-class Records:
+class TrainingFolder:
     """What a training writes.
 
     ``run_0/last.pth`` is all that is needed to go on with run 0, ``run_0/log.jsonl`` has a line for every
@@ -41,7 +42,7 @@ class Records:
     folder : str or Path
         Where to write it.
     recipe : mapping, optional
-        What was asked for, in plain numbers, texts, lists and dictionaries.
+        The checked recipe, in plain numbers, strings, lists and dictionaries.
     settings : Settings
         How to train.
     """
@@ -63,13 +64,13 @@ class Records:
 
     @contextmanager
     def held(self, resume: bool) -> Iterator[None]:
-        """Within it, no other process writes in the folder; raise if something in it might be lost."""
+        """Keep other processes from writing in the folder; raise if something in it might be lost."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise DGLError(
-                f"Cannot write in {self.folder}: {atomic.reason(error)}; name another folder in save_path."
+                f"Cannot write in {self.folder}: {reason(error)}; name another folder in save_path."
             ) from error
         try:
             self._lock(descriptor)
@@ -100,7 +101,7 @@ class Records:
         state = checkpoint.load(path)
         kept = [state.get(name) for name in ("recipe", "settings")]
         if not all(isinstance(each, dict) and is_plain(each) for each in kept) or "run" not in state:
-            raise DGLError(f"{path} holds a network but no training to go on with; remove it to begin anew.")
+            raise DGLError(f"{path} holds a network but no state of a training; remove it to start again.")
         changed = self._changed(state)
         if changed:
             raise DGLError(
@@ -127,15 +128,15 @@ class Records:
                 file.write(json.dumps(record) + "\n")
         except OSError as error:
             raise DGLError(
-                f"Cannot write {path}: {atomic.reason(error)}; free some space, then go on with resume."
+                f"Cannot write {path}: {reason(error)}; free some space, then go on with resume."
             ) from error
 
     def rewrite_log(self, run: int, history: Sequence[Mapping[str, object]]) -> None:
         """Leave the epochs of this history in the log, without those of which no checkpoint was kept."""
-        atomic.write(self.log_path(run), "".join(json.dumps(each) + "\n" for each in history).encode())
+        write_file(self.log_path(run), "".join(json.dumps(each) + "\n" for each in history).encode())
 
     def results(self) -> dict[str, object] | None:
-        """What was found when this training was done before, None if it was not."""
+        """The results of this training if it was finished before, else None."""
         try:
             stored = json.loads(self.results_path.read_text(encoding="utf-8"))
             is_of_another = self._changed(stored)
@@ -144,7 +145,7 @@ class Records:
         return None if is_of_another else stored
 
     def save_results(self, results: Mapping[str, object]) -> None:
-        atomic.write(self.results_path, (json.dumps(results, indent=2) + "\n").encode())
+        write_file(self.results_path, (json.dumps(results, indent=2) + "\n").encode())
 
 
 def differences(one: Mapping[str, object], other: Mapping[str, object], where: str = "") -> list[str]:
@@ -152,7 +153,7 @@ def differences(one: Mapping[str, object], other: Mapping[str, object], where: s
 
     Examples
     --------
-    >>> from dgl_orient.train.records import differences
+    >>> from dgl_orient.train.training_folder import differences
     >>> differences({"device": "cpu", "model": {"k": 20}}, {"device": "cuda", "model": {"k": 16}})
     ['model.k']
     """
@@ -171,7 +172,7 @@ def summary(runs: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict
 
     Examples
     --------
-    >>> from dgl_orient.train.records import summary
+    >>> from dgl_orient.train.training_folder import summary
     >>> summary([{"test": {"accuracy": 0.5}}, {"test": {"accuracy": 0.7}}])["test"]["accuracy"]
     {'mean': 0.6, 'deviation': 0.141..., 'values': [0.5, 0.7]}
     """
@@ -204,5 +205,5 @@ def _plain(recipe: Mapping[str, object]) -> dict[str, object]:
         return json.loads(json.dumps(recipe, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise DGLError(
-            f"Expected a recipe of plain numbers, texts, lists and dictionaries, but {error}."
+            f"Expected a recipe of plain numbers, strings, lists and dictionaries, but {error}."
         ) from error

@@ -8,10 +8,10 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..nn.edge_norm import Moments, affine
 
-__all__ = ["SyncNorm", "synchronized_norms"]
+__all__ = ["SyncBatchNorm", "convert_sync_batch_norm"]
 
 
-class SyncNorm(nn.SyncBatchNorm):
+class SyncBatchNorm(nn.SyncBatchNorm):
     """As :class:`torch.nn.SyncBatchNorm`, which takes tensors of a GPU only.
 
     In training all processes must call it equally often. Their batches may differ in size.
@@ -25,13 +25,13 @@ class SyncNorm(nn.SyncBatchNorm):
         return (input * scale.view(shape) + shift.view(shape)).to(input.dtype)
 
 
-def synchronized_norms(model: nn.Module) -> nn.Module:
+def convert_sync_batch_norm(model: nn.Module) -> nn.Module:
     """The network with every batch norm synchronised; its weights keep their names."""
     model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
     for module in model.modules():
         if type(module) is nn.SyncBatchNorm:
             # Parameters and statistics are the same; only what is done with them differs.
-            module.__class__ = SyncNorm
+            module.__class__ = SyncBatchNorm
     return model
 
 

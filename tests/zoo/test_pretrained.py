@@ -20,7 +20,7 @@ from dgl_orient.geometry import random_rotation
 from dgl_orient.go import cli
 from dgl_orient.go.apply import apply
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.checkpoints import DEFAULT, checkpoint_path, released
+from dgl_orient.zoo.catalog import DEFAULT, checkpoint_path, pretrained_models
 from tests.clouds import generator
 from tests.go import tiny
 
@@ -54,12 +54,15 @@ def texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@pytest.mark.parametrize("name", released())
+@pytest.mark.parametrize("name", pretrained_models())
 def test_a_release_file_is_small_and_of_no_machine(name):
-    path = released()[name]
+    path = pretrained_models()[name]
     assert path.stat().st_size < MOST_BYTES == 8_000_000
     state = checkpoint.load(path)
-    assert state.keys() == {"format", "version", "recipe", "metadata", "weights", "versions", "release"}
+    assert state.keys() == {
+        *("format", "version", "task", "recipe", "model"),
+        *("metadata", "weights", "versions", "release"),
+    }
     assert all(each.dtype in (torch.float32, torch.int64) for each in state["weights"].values())
     assert not [text for text in texts(state) if os.path.isabs(text) or str(Path.home()) in text]
     release = state["release"]
@@ -69,9 +72,9 @@ def test_a_release_file_is_small_and_of_no_machine(name):
     )
 
 
-@pytest.mark.parametrize("name", released())
+@pytest.mark.parametrize("name", pretrained_models())
 def test_a_pretrained_network_is_that_of_its_file(name):
-    network, state = dgl_orient.pretrained(name), checkpoint.load(released()[name])
+    network, state = dgl_orient.pretrained(name), checkpoint.load(pretrained_models()[name])
     assert not network.training
     weights = network.state_dict()
     assert weights.keys() == state["weights"].keys()
@@ -147,7 +150,7 @@ def test_the_command_line_predicts_with_it_out_of_the_box(chair, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     write_cloud("chair.ply", chair)
     assert cli.run(["apply", "chair.ply"]) == 0
-    assert capfd.readouterr().out.startswith(f"Predicting with {DEFAULT}, ")
+    assert capfd.readouterr().out.startswith("Predicting with the pretrained model")
     assert cli.run(["apply", "chair.ply", "--cpt", DEFAULT, "--out", "named", "--quiet"]) == 0
     assert capfd.readouterr().out == ""
     assert cli.run(["configure-apply", "pointcls", "--cpt", DEFAULT, "--cfg", "apply.yaml"]) == 0
@@ -167,7 +170,7 @@ def test_view_takes_its_name(chair, tmp_path, monkeypatch):
     write_cloud("chair.ply", chair)
     assert cli.run(["view", "chair.ply", "--cpt", DEFAULT, "--out", "chair.html", "--quiet"]) == 0
     page = Path("chair.html").read_text("utf-8")
-    assert checkpoint.load(released()[DEFAULT])["recipe"]["model"]["name"] in page
+    assert checkpoint.load(pretrained_models()[DEFAULT])["recipe"]["model"]["name"] in page
     assert "a fresh network" not in page
 
 
@@ -175,14 +178,14 @@ def test_view_takes_its_name(chair, tmp_path, monkeypatch):
 def test_help_lists_the_names(verb, capfd):
     assert cli.run([*verb, "--help"]) == 0
     text = "".join(capfd.readouterr().out.split())
-    assert all(name in text for name in released())
+    assert all(name in text for name in pretrained_models())
 
 
 def test_a_file_comes_before_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert checkpoint_path(DEFAULT) == released()[DEFAULT]
+    assert checkpoint_path(DEFAULT) == pretrained_models()[DEFAULT]
     Path(DEFAULT).mkdir()
-    assert checkpoint_path(DEFAULT) == released()[DEFAULT]
+    assert checkpoint_path(DEFAULT) == pretrained_models()[DEFAULT]
     Path(DEFAULT).rmdir()
     Path(DEFAULT).touch()
     assert checkpoint_path(DEFAULT) == Path(DEFAULT)

@@ -5,30 +5,30 @@ import threading
 
 import pytest
 
-from dgl_orient._whole_files import whole_file
+from dgl_orient._atomic import atomic_write
 
 
 def _write(path, content, **options):
-    with whole_file(path, **options) as file:
+    with atomic_write(path, **options) as file:
         file.write(content)
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_what_was_there_stays_until_all_is_written(tmp_path, alone):
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_what_was_there_stays_until_all_is_written(tmp_path, exclusive):
     path = tmp_path / "file"
-    _write(path, b"before", alone=alone)
-    with pytest.raises(ZeroDivisionError), whole_file(path, alone) as file:
+    _write(path, b"before", exclusive=exclusive)
+    with pytest.raises(ZeroDivisionError), atomic_write(path, exclusive) as file:
         file.write(b"after")
         assert path.read_bytes() == b"before"
         raise ZeroDivisionError
     assert path.read_bytes() == b"before" and os.listdir(tmp_path) == ["file"]
-    _write(path, b"after", alone=alone)
+    _write(path, b"after", exclusive=exclusive)
     assert path.read_bytes() == b"after" and os.listdir(tmp_path) == ["file"]
 
 
 def test_what_a_killed_process_left_is_overwritten(tmp_path):
     (tmp_path / ".file.part").write_bytes(b"a part of something longer")
-    _write(tmp_path / "file", b"whole", alone=True)
+    _write(tmp_path / "file", b"whole", exclusive=True)
     assert (tmp_path / "file").read_bytes() == b"whole" and os.listdir(tmp_path) == ["file"]
 
 

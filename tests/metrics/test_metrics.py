@@ -8,7 +8,7 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.train.metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
+from dgl_orient.metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
 from tests.clouds import generator
 
 #: Three categories of 2, 3 and 1 parts.
@@ -148,7 +148,7 @@ def test_squared_error_by_hand_and_in_batches():
         (lambda: counted(Accuracy(2), [0], [0.0]), "Expected label to be 1 integers, got torch.float32"),
         (lambda: counted(PartIoU(PARTS), [0], [6], [0], [1]), "Expected part to be from 0 to 5, got 6"),
         (lambda: counted(PartIoU(PARTS), [0], [0], [3], [1]), "Expected label to be from 0 to 2, got 3"),
-        (lambda: counted(PartIoU(PARTS), [0, 0], [0, 0], [0], [1]), "sizes add up to 1, but there are 2"),
+        (lambda: counted(PartIoU(PARTS), [0, 0], [0, 0], [0], [1]), "add up to 1, but there are 2"),
         (lambda: PartIoU([(0, 1), ()]), "Expected class_parts to name at least one part"),
         (lambda: Accuracy(2).merge(Accuracy(3)), r"Expected another Accuracy with totals of shape \(2, 2\)"),
         (

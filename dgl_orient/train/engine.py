@@ -9,7 +9,7 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from . import distributed
-from .failures import NotFiniteError
+from .errors import NotFiniteError
 from .tasks import Task
 
 __all__ = ["evaluate", "train_epoch"]
@@ -32,7 +32,7 @@ def train_epoch(
     task : Task
         What is learned.
     model : nn.Module
-        The network, as :func:`~dgl_orient.train.distributed.synchronized` gives it.
+        The network, as :func:`~dgl_orient.train.distributed.data_parallel` gives it.
     optimizer : torch.optim.Optimizer
         What changes its weights.
     batches : iterable
@@ -58,7 +58,9 @@ def train_epoch(
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             output = task.forward(model, graph, label)
         loss, count = task.loss(output, graph, label)
-        batch_total = distributed.summed(torch.tensor([float(loss.detach()), count], dtype=torch.float64))
+        batch_total = distributed.all_reduce_sum(
+            torch.tensor([float(loss.detach()), count], dtype=torch.float64)
+        )
         if not bool(torch.isfinite(batch_total[0])):
             raise NotFiniteError(f"The loss is {float(batch_total[0])} for batch {number}")
         optimizer.zero_grad(set_to_none=True)
@@ -97,9 +99,9 @@ def evaluate(
         broken += int(not bool(torch.isfinite(output).all()))
         task.update(metric, output.float(), graph, label)
     # All processes must agree on whether to go on.
-    if distributed.summed(broken) > 0:
+    if distributed.all_reduce_sum(broken) > 0:
         raise NotFiniteError("The network's answers are NaN or infinite when measured")
-    metric.totals = distributed.summed(metric.totals)
+    metric.totals = distributed.all_reduce_sum(metric.totals)
     return metric.result()
 
 
