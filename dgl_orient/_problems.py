@@ -64,12 +64,12 @@ def sentences(error: ValidationError, given: object) -> list[str]:
     dgl._ffi.base.DGLError: width: expected at least 1, got 0.
     norms: there is no such key; did you mean 'norm'?
     """
-    found: dict[Place, list[tuple[Exception, type[BaseModel]]]] = {}
+    located: dict[Place, list[tuple[Exception, type[BaseModel]]]] = {}
     for place, problem, schema in _leaves(error.raw_errors, error.model, ()):
-        found.setdefault(place, []).append((problem, schema))
+        located.setdefault(place, []).append((problem, schema))
     # Where one alternative of a type fails inside the value, it says more than the others do.
-    inner = {place[:length] for place in found for length in range(len(place))}
-    return [_sentence(place, found[place], given) for place in found if place not in inner]
+    inner = {place[:length] for place in located for length in range(len(place))}
+    return [_sentence(place, located[place], given) for place in located if place not in inner]
 
 
 def _leaves(
@@ -84,9 +84,9 @@ def _leaves(
             yield outer + each.loc_tuple(), each.exc, schema
 
 
-def _sentence(place: Place, found: list[tuple[Exception, type[BaseModel]]], given: object) -> str:
-    path, (first, schema) = _dotted(place), found[0]
-    problems = [problem for problem, _ in found]
+def _sentence(place: Place, located: list[tuple[Exception, type[BaseModel]]], given: object) -> str:
+    path, (first, schema) = _dotted(place), located[0]
+    problems = [problem for problem, _ in located]
     if isinstance(first, errors.MissingError):
         described = schema.fields()[place[-1]].field_info.description
         return f"{path} is missing: {described}" if described else f"{path} is missing."
@@ -96,7 +96,7 @@ def _sentence(place: Place, found: list[tuple[Exception, type[BaseModel]]], give
         if isinstance(problem, Problem) and not isinstance(problem, TypeProblem):
             return f"{path}: {problem}"
     value = shown(_value_at(given, place))
-    if len(found) == 1 and isinstance(first, errors.WrongConstantError):
+    if len(located) == 1 and isinstance(first, errors.WrongConstantError):
         return f"{path}: {value} is not known; {nearest(first.given, map(str, first.permitted))}"
     bounds = [problem for problem in problems if type(problem) in _BOUNDS]
     expected = " or ".join(dict.fromkeys(_expected(problem) for problem in bounds or problems))

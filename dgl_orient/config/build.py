@@ -134,7 +134,7 @@ def dataset_metadata(dataset: PointCloudDataset) -> dict[str, object]:
 def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     """The same with the number of categories and the names of classes that follow from the others."""
     parts = metadata.get("class_parts", ())
-    # A single category tells a model nothing.
+    # A model is not conditioned on a single category.
     known = {"num_classes": len(parts)} | metadata if len(parts) > 1 else dict(metadata)
     number = as_integer(known.get("num_classes", len(parts)))
     if number is None or not 0 <= number <= _MAX_CLASSES:

@@ -250,7 +250,7 @@ def _load_entry_points() -> None:
 def import_plugins(modules: Iterable[str]) -> None:
     """Import the modules that a recipe names: only after the user has allowed it, for it runs their code.
 
-    They are looked for as Python looks for modules, and in the current folder.
+    They are searched for on Python's path and in the current folder.
 
     Raises
     ------

@@ -93,25 +93,27 @@ def _field(key: str, kind: object, default: object, **options: object) -> dict[s
 
 def _arguments(cls: type, leave_out: Container[str]) -> dict[str, tuple[object, object]]:
     """Type and default of each argument that is not left out."""
-    hints, found = _hints(cls.__init__), {}
+    hints, arguments = _hints(cls.__init__), {}
     for name, parameter in inspect.signature(cls).parameters.items():
         if name not in leave_out and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             required = parameter.default is parameter.empty
             hint = hints.get(name, Any if required else type(parameter.default))
-            found[name] = (hint, ... if required else parameter.default)
-    return found
+            arguments[name] = (hint, ... if required else parameter.default)
+    return arguments
 
 
 def _hints(function: Callable) -> dict[str, object]:
     """The type hints that can be evaluated: some may name what only a type checker imports."""
-    function, found = inspect.unwrap(function), {}
+    function, evaluated = inspect.unwrap(function), {}
     for name, hint in getattr(function, "__annotations__", {}).items():
         alone = types.SimpleNamespace(__annotations__={name: hint})
         try:
-            found |= typing.get_type_hints(alone, getattr(function, "__globals__", {}), include_extras=True)
+            evaluated |= typing.get_type_hints(
+                alone, getattr(function, "__globals__", {}), include_extras=True
+            )
         except (NameError, TypeError, AttributeError, SyntaxError):
             continue
-    return found
+    return evaluated
 
 
 def _plain_type(hint: object) -> object:
@@ -154,7 +156,7 @@ def _bounds(key: str, hint: object) -> dict[str, float]:
 
 def _documented(cls: type) -> dict[str, str]:
     """The first sentence about each parameter in the docstrings of a class and its parents."""
-    found = {}
+    documented = {}
     for parent in reversed(cls.__mro__):
         doc = inspect.cleandoc(parent.__doc__ or "")
         section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+$|\Z)", doc, re.MULTILINE | re.DOTALL)
@@ -162,8 +164,8 @@ def _documented(cls: type) -> dict[str, str]:
         for entry in entries:
             head, _, text = entry.partition("\n")
             for name in head.partition(" : ")[0].split(","):
-                found[name.strip()] = _first_sentence(text)
-    return found
+                documented[name.strip()] = _first_sentence(text)
+    return documented
 
 
 def _first_sentence(text: str) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from .._messages import shown
+
 __all__ = ["read_yaml"]
 
 _MAX_BYTES = 1 << 18
@@ -98,7 +100,7 @@ def _value(node: yaml.Node, depth: int, known: set[int]) -> object:
     if depth > _MAX_DEPTH:
         raise _Refused(f"is nested more than {_MAX_DEPTH} levels deep", node, "no recipe is")
     if node.tag not in (f"tag:yaml.org,2002:{_TAGS[type(node)]}", "!"):
-        raise _Refused(f"uses the tag {node.tag!r}", node, "a recipe holds plain values only")
+        raise _Refused(f"uses the tag {shown(node.tag)}", node, "a recipe holds plain values only")
     if isinstance(node, yaml.SequenceNode):
         return [_value(each, depth + 1, known) for each in node.value]
     if isinstance(node, yaml.MappingNode):
@@ -107,14 +109,14 @@ def _value(node: yaml.Node, depth: int, known: set[int]) -> object:
 
 
 def _map(node: yaml.MappingNode, depth: int, known: set[int]) -> dict[str, object]:
-    found = {}
+    mapping = {}
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise _Refused("has a list or map as a key", key, "write a string there")
-        if key.value in found:
-            raise _Refused(f"has the key {key.value!r} twice", key, "leave one of them out")
-        found[key.value] = _value(value, depth + 1, known)
-    return found
+        if key.value in mapping:
+            raise _Refused(f"has the key {shown(key.value)} twice", key, "leave one of them out")
+        mapping[key.value] = _value(value, depth + 1, known)
+    return mapping
 
 
 def _scalar(node: yaml.ScalarNode) -> object:

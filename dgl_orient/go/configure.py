@@ -28,7 +28,7 @@ from ..config.schema import (
     inference_data_section,
     settings_section,
 )
-from ..config.sections import data_section, model_section
+from ..config.sections import Section, data_section, model_section
 
 __all__ = ["configure", "configure_apply"]
 
@@ -174,8 +174,10 @@ def _commented(
 
 
 def _comment(field: ModelField) -> str:
-    """The description of a field, and its choices if it does not name them."""
+    """The description of a field, and its choices or keys if it does not name them."""
     description = " ".join((field.field_info.description or "").split())
+    if isinstance(field.type_, type) and issubclass(field.type_, Section):
+        return f"{description} Keys: {', '.join(field.type_.fields())}.".lstrip()
     choices = typing.get_args(field.type_) if typing.get_origin(field.type_) is Literal else ()
     if len(choices) < 2 or all(str(choice) in description for choice in choices):
         return description

@@ -14,6 +14,7 @@ from dgl_orient.config.schema import settings_section
 from dgl_orient.config.sections import model_section
 from dgl_orient.go.apply_recipe import apply_script
 from dgl_orient.go.configure import configure, configure_apply
+from dgl_orient.models import DGCNN
 from dgl_orient.train import checkpoint
 from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
@@ -63,6 +64,22 @@ def test_comments_are_plain_and_name_all_choices(pipeline, data, model, tmp_path
         (line,) = re.findall(rf"^  {name}:(.*)$", section, re.M)
         if typing.get_origin(field.type_) is typing.Literal:
             assert all(choice in line for choice in typing.get_args(field.type_))
+
+
+class _Options(typing.TypedDict, total=False):
+    width: int
+    depth: int
+
+
+class _Encoder(DGCNN):
+    def __init__(self, num_classes: int, encoder: _Options | None = None):
+        super().__init__(num_classes)
+
+
+def test_comments_name_the_keys_of_options(tmp_path):
+    registry.register_model("encoder", ["pointcls"])(_Encoder)
+    text = configure("pointcls", "shapes", "encoder", tmp_path / "cfg.yaml").read_text()
+    assert re.search(r"^  encoder: +# Keys: width, depth\.$", text, re.M)
 
 
 def test_only_normals_say_whether_their_sign_counts(tmp_path):

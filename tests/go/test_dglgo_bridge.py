@@ -21,7 +21,7 @@ node_data:
 
 
 def _write_graph(folder, num_nodes=60):
-    """Two kinds of nodes, told apart by their features, as DGL's CSV data set reads them."""
+    """Two kinds of nodes that differ in their features, as DGL's CSV data set reads them."""
     rng = random.Random(0)
     nodes = ["node_id,feat,label"]
     edges = ["src_id,dst_id"]
