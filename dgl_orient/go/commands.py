@@ -121,21 +121,21 @@ def _read(cfg: str, allow_plugins: bool) -> dict:
     if is_foreign(recipe):
         check_foreign(recipe)
         return recipe
-    # Before anything else, for then its other names and modules are of no interest.
-    found = recipes.pipeline_problems(recipe.get("pipeline_name"), [*PIPELINES, *DGLGO_PIPELINES])
-    if allow_plugins and not found:
+    # First, for without a pipeline its other names mean nothing.
+    problems = recipes.pipeline_problems(recipe.get("pipeline_name"), [*PIPELINES, *DGLGO_PIPELINES])
+    if allow_plugins and not problems:
         registry.import_plugins_of(recipe)
     return recipe
 
 
 def _check_machine(recipe: Mapping) -> None:
     """Refuse what this machine cannot do, before data are read."""
-    found = []
+    problems = []
     if recipe["device"].startswith("cuda") and not torch.cuda.is_available():
-        found.append(f"device: {recipe['device']!r} is not there, for this torch finds no GPU; use cpu.")
+        problems.append(f"device: {recipe['device']!r} does not exist: torch finds no GPU; use cpu.")
     most = max(32, 4 * (os.cpu_count() or 1))
     workers = recipe["general_pipeline"]["num_workers"]
     if workers > most:
-        found.append(f"general_pipeline.num_workers: expected at most {most} on this machine, got {workers}.")
-    if found:
-        raise recipes.RecipeError(found)
+        problems.append(f"general_pipeline.num_workers: expected at most {most} here, got {workers}.")
+    if problems:
+        raise recipes.RecipeError(problems)

@@ -18,7 +18,7 @@ from ..config.names import PIPELINES, nearest
 from ..config.recipe import VERSION, check, settings_arguments
 from ..zoo.catalog import checkpoint_path
 from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
-from .console import say
+from .console import echo
 from .factories import (
     MODEL_FACTORIES,
     ApplyPipelineFactory,
@@ -225,7 +225,7 @@ def _default_settings(pipeline_name: str) -> dict[str, object]:
 
 
 def _say(path: Path) -> None:
-    say(f"Configuration file is generated at {path.absolute()}")
+    echo(f"Configuration file is generated at {path.absolute()}")
 
 
 def _head(pipeline_name: str, mode: str, device: str, plugins: Sequence[str]) -> dict[str, object]:
