@@ -20,6 +20,7 @@ from functools import cache
 
 from dgl import DGLError
 
+from .._init_args import record_init_args
 from . import names
 from .arguments import Argument, arguments_of
 from .names import DataName, ModelName
@@ -131,7 +132,7 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
             _check(name, pipelines, cls, where.get(pipeline))
             where[pipeline] = cls
         _models[name] = ModelName(where)
-        return cls
+        return record_init_args(cls)
 
     return register
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 
 import typer
 
-from ..config.values import shown
 from .environment import is_main_process, process_rank
 
 __all__ = ["COLUMNS_HELP", "column_numbers", "printable", "echo", "echo_error"]
@@ -52,5 +52,7 @@ def column_numbers(given: str | None) -> tuple[int, ...] | None:
         return None
     parts = given.split(",")
     if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
-        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {shown(given)}.")
+        raise typer.BadParameter(
+            f"Expected --columns as numbers from 0, such as 0,1,2, got {reprlib.repr(given)}."
+        )
     return tuple(int(part) for part in parts)
