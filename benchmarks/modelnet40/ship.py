@@ -73,6 +73,8 @@ def ship(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> 
     began = read_json(path.with_name(BEGAN_WITH))
     release |= {} if began is None else {"began_with": began}
     content = {
+        "task": state["task"],
+        "model": state["model"],
         "recipe": _without_folders(state["recipe"]),
         "metadata": state["metadata"],
         "weights": state["weights"],

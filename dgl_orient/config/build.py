@@ -14,8 +14,8 @@ from torch import nn
 from .._checks import as_integer, as_plain
 from ..data import PointCloudDataset, transforms
 from ..train import augmentation
-from ..train.loop import Splits
 from ..train.settings import Settings
+from ..train.splits import Splits
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
 from .registry import data_class, following_options, model_maker

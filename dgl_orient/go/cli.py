@@ -18,17 +18,17 @@ from .._extras import to_install
 from ..config import registry
 from ..zoo.catalog import DEFAULT, pretrained_models
 from . import recipes, view_command
-from .console import COLUMNS_HELP, column_numbers, say, say_error
+from .console import COLUMNS_HELP, column_numbers, echo, echo_error
 from .environment import is_main_process
 
 __all__ = ["app", "run"]
 
-# Its errors and help are plain text: no colours or boxes in a log file.
+# Its errors and help are plain: no colours or boxes in a log file.
 _PLAIN = dict(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 def _examples(*commands: str) -> str:
-    """The end of a help text; the mark keeps its lines apart."""
+    """Examples at the end of a help page; the mark keeps their lines apart."""
     return "\n".join(["\b", "Examples:", *(f"  dgl-orient {command}" for command in commands)])
 
 
@@ -52,7 +52,7 @@ app.add_typer(recipe_app, name="recipe")
 
 _CHECKPOINT = f"checkpoint file path, or the name of a pretrained model: {', '.join(pretrained_models())}"
 
-Text = str | None
+OptionalStr = str | None
 Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors")]
 
@@ -63,7 +63,7 @@ class UserError(Exception):
 
 def _print_version(asked: bool) -> None:
     if asked:
-        say(importlib.metadata.version("dgl-orient"))
+        echo(importlib.metadata.version("dgl-orient"))
         raise typer.Exit
 
 
@@ -99,14 +99,14 @@ def train(
 def apply(
     ctx: typer.Context,
     inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, without --cfg")] = None,
-    cfg: Annotated[Text, typer.Option(help="config yaml file name")] = None,
-    cpt: Annotated[Text, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
+    cfg: Annotated[OptionalStr, typer.Option(help="config yaml file name")] = None,
+    cpt: Annotated[OptionalStr, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
     out: Annotated[str, typer.Option(help="folder of the predictions")] = "apply_results",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
-    file_format: Annotated[Text, typer.Option("--format", help="ply or npz")] = None,
-    category: Annotated[Text, typer.Option(help="category of all files, for partseg")] = None,
-    columns: Annotated[Text, typer.Option(help=COLUMNS_HELP)] = None,
+    file_format: Annotated[OptionalStr, typer.Option("--format", help="ply or npz")] = None,
+    category: Annotated[OptionalStr, typer.Option(help="category of all files, for partseg")] = None,
+    columns: Annotated[OptionalStr, typer.Option(help=COLUMNS_HELP)] = None,
     seed: Annotated[int, typer.Option(help="of the points sampled from a file")] = 0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
@@ -116,11 +116,11 @@ def apply(
     if cfg is not None:
         _check_only_cfg(ctx)
     elif not inputs:
-        raise UserError("Name files or folders to predict, or say --cfg FILE.")
+        raise UserError("Name files or folders to predict, or give --cfg FILE.")
     elif cpt is None:
         cpt = DEFAULT
         if not quiet:
-            say(f"Predicting with the pretrained model {cpt}; --cpt names another.")
+            echo(f"Predicting with the pretrained model {cpt}; --cpt names another.")
     from . import commands
 
     if cfg is not None:
@@ -130,7 +130,7 @@ def apply(
         options |= dict(columns=column_numbers(columns), seed=seed, skip_bad=skip_bad)
         written = commands.apply_files(cpt, inputs, out, device, allow_plugins, not quiet, **options)
     if written and not quiet:
-        say("\n".join(["Predictions are written to:", *map(str, written)]))
+        echo("\n".join(["Predictions are written to:", *map(str, written)]))
 
 
 def _check_only_cfg(ctx: typer.Context) -> None:
@@ -156,25 +156,25 @@ def export(
     from . import commands
 
     commands.export(cfg, output, allow_plugins)
-    say(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
+    echo(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
 
 
 @recipe_app.command("list", epilog=_examples("recipe list"))
 def list_recipes() -> None:
     """List all available example recipes"""
-    say(recipes.recipe_table())
+    echo(recipes.recipe_table())
 
 
 @recipe_app.command("get", epilog=_examples("recipe get nodepred_cora_gcn.yaml"))
 def get_recipe(
-    recipe_name: Annotated[Text, typer.Argument(help="The recipe's filename; none lists all")] = None,
+    recipe_name: Annotated[OptionalStr, typer.Argument(help="The recipe's filename; none lists all")] = None,
 ) -> None:
     """Copy the recipe to current directory"""
     if recipe_name is None:
-        say(recipes.recipe_table())
+        echo(recipes.recipe_table())
         return
     try:
-        say(f"Recipe is copied to {recipes.copy_recipe(recipe_name, Path.cwd())}")
+        echo(f"Recipe is copied to {recipes.copy_recipe(recipe_name, Path.cwd())}")
     except ValueError as error:
         raise UserError(str(error)) from error
 
@@ -192,7 +192,7 @@ def _add_configure(pipeline: str) -> None:
     def configure(
         data: Annotated[str, typer.Option(help=f"input data name: {', '.join(data)}")],
         model: Annotated[str, typer.Option(help=f"model name: {', '.join(models)}")],
-        cfg: Annotated[Text, typer.Option(help="output configuration path")] = None,
+        cfg: Annotated[OptionalStr, typer.Option(help="output configuration path")] = None,
         plugins: Annotated[
             list[str] | None,
             typer.Option("--plugin", help="module to import, that registers data or models"),
@@ -201,7 +201,7 @@ def _add_configure(pipeline: str) -> None:
         from . import commands
 
         path = commands.configure(pipeline, data, model, cfg, plugins or [])
-        say(f"Configuration file is generated at {path.absolute()}")
+        echo(f"Configuration file is generated at {path.absolute()}")
 
     @configure_apply_app.command(
         pipeline,
@@ -211,17 +211,17 @@ def _add_configure(pipeline: str) -> None:
     def configure_apply(
         cpt: Annotated[str, typer.Option(help=f"input {_CHECKPOINT}")],
         data: Annotated[str, typer.Option(help=f"folder for your files, or a data set: {sets}")] = "folder",
-        cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
+        cfg: Annotated[OptionalStr, typer.Option(help="output configuration file path")] = None,
         allow_plugins: Plugins = False,
     ) -> None:
         from . import commands
 
         path = commands.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
-        say(f"Configuration file is generated at {path.absolute()}")
+        echo(f"Configuration file is generated at {path.absolute()}")
 
 
-def _add_dglgo(group: typer.Typer, pipeline: str, verb: str) -> None:
-    """A command of dglgo's, which is imported only when it is called."""
+def _add_dglgo(group: typer.Typer, pipeline: str, command: str) -> None:
+    """A command of dglgo, which is imported only when it is called."""
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @group.command(
@@ -233,7 +233,7 @@ def _add_dglgo(group: typer.Typer, pipeline: str, verb: str) -> None:
     def run_dglgo(ctx: typer.Context) -> None:
         from .dglgo_bridge import run_dglgo_command
 
-        run_dglgo_command(verb, pipeline, ctx.args, ctx.command_path)
+        run_dglgo_command(command, pipeline, ctx.args, ctx.command_path)
 
 
 for _pipeline in registry.PIPELINES:
@@ -265,7 +265,7 @@ def run(arguments: list[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        say_error("Stopped.")
+        echo_error("Stopped.")
         return 130
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -278,7 +278,7 @@ def run(arguments: list[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        say_error(sentence)
+        echo_error(sentence)
         return 2
     finally:
         if "WORLD_SIZE" in os.environ:
@@ -290,11 +290,11 @@ def run(arguments: list[str] | None = None) -> int:
 def _show_warning(message: Warning | str, *_: object) -> None:
     """Print a warning without the line of code that Python would show."""
     if is_main_process():
-        say_error(f"Warning: {message}")
+        echo_error(f"Warning: {message}")
 
 
 def _end(number: int, frame: object) -> None:
-    say_error("Ended by a signal to terminate, which torchrun sends when another process has ended.")
+    echo_error("Ended by a signal to terminate, which torchrun sends when another process has ended.")
     raise SystemExit(128 + number)
 
 

@@ -130,12 +130,12 @@ def _read(cfg: str, allow_plugins: bool) -> dict:
 
 def _check_machine(recipe: Mapping) -> None:
     """Refuse what this machine cannot do, before data are read."""
-    found = []
+    problems = []
     if recipe["device"].startswith("cuda") and not torch.cuda.is_available():
-        found.append(f"device: {recipe['device']!r} is not there, for this torch finds no GPU; use cpu.")
+        problems.append(f"device: {recipe['device']!r} does not exist: torch finds no GPU; use cpu.")
     most = max(32, 4 * (os.cpu_count() or 1))
     workers = recipe["general_pipeline"]["num_workers"]
     if workers > most:
-        found.append(f"general_pipeline.num_workers: expected at most {most} on this machine, got {workers}.")
-    if found:
-        raise recipes.RecipeError(found)
+        problems.append(f"general_pipeline.num_workers: expected at most {most} here, got {workers}.")
+    if problems:
+        raise recipes.RecipeError(problems)

@@ -1,27 +1,27 @@
-"""What the command line prints and parses, in whatever encoding the terminal has."""
+"""Printing to the terminal, and parsing of what is typed there."""
 
 from __future__ import annotations
 
+import reprlib
 import sys
 
 import typer
 
-from .._messages import shown
 from .environment import is_main_process, process_rank
 
-__all__ = ["COLUMNS_HELP", "column_numbers", "printable", "say", "say_error"]
+__all__ = ["COLUMNS_HELP", "column_numbers", "printable", "echo", "echo_error"]
 
 COLUMNS_HELP = "columns of tables with x, y and z, such as 0,1,2, and perhaps normals"
 
 
-def say(message: object) -> None:
+def echo(message: object) -> None:
     """Print to stdout, in the main process alone."""
     if is_main_process():
         _echo(str(message))
 
 
-def say_error(message: object) -> None:
-    """Print to stderr, in every process: each says why it ends."""
+def echo_error(message: object) -> None:
+    """Print to stderr, in every process: each reports why it ends."""
     _echo(str(message) if is_main_process() else f"[process {process_rank()}] {message}", err=True)
 
 
@@ -52,5 +52,7 @@ def column_numbers(given: str | None) -> tuple[int, ...] | None:
         return None
     parts = given.split(",")
     if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
-        raise typer.BadParameter(f"Expected --columns as numbers from 0, such as 0,1,2, got {shown(given)}.")
+        raise typer.BadParameter(
+            f"Expected --columns as numbers from 0, such as 0,1,2, got {reprlib.repr(given)}."
+        )
     return tuple(int(part) for part in parts)

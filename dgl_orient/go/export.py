@@ -87,14 +87,14 @@ def _rendered(**values: object) -> str:
 
 def _literal(value: object) -> str:
     """A plain value as Python writes it, strings in double quotes."""
-    text = _written(value)
+    source = _written(value)
     try:
-        same = ast.literal_eval(text) == value and bool(text.encode())
+        same = ast.literal_eval(source) == value and bool(source.encode())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         same = False
     if not same:
-        raise DGLError(f"Expected a plain value to write into a script, got {text[:60]}.")
-    return text
+        raise DGLError(f"Expected a plain value to write into a script, got {source[:60]}.")
+    return source
 
 
 def _written(value: object) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..zoo.catalog import pretrained_models
-from .console import COLUMNS_HELP, column_numbers, say
+from .console import COLUMNS_HELP, column_numbers, echo
 
 __all__ = ["EXAMPLES", "view"]
 
@@ -72,4 +72,4 @@ def view(
     )
     written = draw(source, cpt, out, options, quality, clouds, allow_plugins, not quiet, given)
     if not quiet:
-        say("\n".join(f"Written to {path}" for path in written))
+        echo("\n".join(f"Written to {path}" for path in written))

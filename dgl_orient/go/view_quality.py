@@ -109,6 +109,8 @@ def _fresh(trained: TrainedModel, seed: int) -> nn.Module:
 
 def _dense_test_set(trained: TrainedModel) -> PointCloudDataset:
     """The test set with twice the points, of which each half is a sample of the shape."""
+    if "data" not in trained.recipe:
+        raise DGLError(f"{trained.path} was trained without a recipe, so that its test set is not known.")
     if trained.num_points is None:
         raise DGLError(
             f"The data set {trained.recipe['data']['name']!r} does not say how many points its clouds have, "

@@ -64,7 +64,9 @@ def view_run(folder: str | Path, out: str | Path | None = None, progress: bool =
     if checkpoint.exists():
         trained = load_trained_model(checkpoint)
         recipe, metric = trained.recipe, trained.task.main_metric
-        title += f": {recipe['pipeline_name']}, {recipe['data']['name']}, {recipe['model']['name']}"
+        data = recipe.get("data", {"name": "own data"})
+        title += f": {recipe['pipeline_name']}, {data['name']}, {recipe['model']['name']}"
+    if checkpoint.exists() and "data" in recipe:
         drawing = _RESULTS[trained.pipeline](trained, data_set(recipe, "test"), progress)
     return save_any(training_figure(histories, metric, title, drawing), path, title)
 

@@ -1,4 +1,4 @@
-"""Training in several processes, which share every batch."""
+"""Training in several processes, each with a part of every batch."""
 
 from __future__ import annotations
 
@@ -145,5 +145,5 @@ def resolve_device(name: str) -> torch.device:
 
 
 def _is_about_others(error: RuntimeError) -> bool:
-    text = str(error).lower()
-    return isinstance(error, dist.DistError) or "gloo" in text or "connection" in text
+    message = str(error).lower()
+    return isinstance(error, dist.DistError) or "gloo" in message or "connection" in message

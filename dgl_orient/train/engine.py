@@ -1,4 +1,4 @@
-"""Once through a data set: to learn from it, or to measure."""
+"""One epoch of training, and evaluation."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def train_epoch(
     bf16: bool = False,
     report: Callable[[float], None] | None = None,
 ) -> float:
-    """Change the weights a batch at a time.
+    """Train for one epoch.
 
     Parameters
     ----------
     task : Task
-        What is learned.
+        Its loss is minimized.
     model : nn.Module
         The network, as :func:`~dgl_orient.train.distributed.data_parallel` gives it.
     optimizer : torch.optim.Optimizer
-        What changes its weights.
+        Of its weights.
     batches : iterable
-        This process's share of every batch.
+        This process's part of every batch.
     device : torch.device
         Where to compute.
     grad_clip : float, optional
         The largest norm of the gradient.
     bf16 : bool
-        Whether to compute in bfloat16 what tolerates it.
+        Whether to compute in bfloat16 where that is safe (autocast).
     report : callable, optional
-        Told the mean loss so far after every batch.
+        Called with the mean loss so far after every batch.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def train_epoch(
     model.train()
     total = torch.zeros(2, dtype=torch.float64)
     for number, batch in enumerate(batches, start=1):
-        graph, label = _moved(batch, device)
+        graph, label = _to_device(batch, device)
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             output = task.forward(model, graph, label)
         loss, count = task.loss(output, graph, label)
@@ -79,7 +79,7 @@ def train_epoch(
 def evaluate(
     task: Task, model: nn.Module, batches: Iterable, device: torch.device, bf16: bool = False
 ) -> dict[str, float]:
-    """The task's metrics over all clouds, each of which some process counts once.
+    """The task's metrics over all clouds; each is counted once, by one of the processes.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def evaluate(
     model.eval()
     metric, broken = task.metric(), torch.zeros(1)
     for batch in batches:
-        graph, label = _moved(batch, device)
+        graph, label = _to_device(batch, device)
         if graph.batch_size == 0:
             continue
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
@@ -100,12 +100,12 @@ def evaluate(
         task.update(metric, output.float(), graph, label)
     # All processes must agree on whether to go on.
     if distributed.all_reduce_sum(broken) > 0:
-        raise NotFiniteError("The network's answers are NaN or infinite when measured")
+        raise NotFiniteError("The network's outputs are NaN or infinite in evaluation")
     metric.totals = distributed.all_reduce_sum(metric.totals)
     return metric.result()
 
 
-def _moved(batch: DGLGraph | list, device: torch.device) -> tuple[DGLGraph, Tensor | None]:
+def _to_device(batch: DGLGraph | list, device: torch.device) -> tuple[DGLGraph, Tensor | None]:
     """The clouds of a batch and, where they have any, their labels."""
     if isinstance(batch, DGLGraph):
         return batch.to(device), None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,52 +12,20 @@ from dgl import DGLError
 from torch import nn
 from torch.utils.data import Dataset
 
-from .._checks import as_plain
 from .._init_args import describe
 from ..data import PointCloudLoader, point_cloud_loader
 from . import checkpoint, distributed
-from .augmentation import dataset_attribute, transform_for, with_transform
 from .bfloat16 import check_bfloat16
 from .engine import evaluate, train_epoch
 from .errors import check_weights, explain_errors, explain_worker_death
 from .progress import Progress, table
 from .run import Run, seed_everything
 from .settings import Settings
+from .splits import Splits, checkpoint_metadata
 from .tasks import Task
 from .training_folder import TrainingFolder, summary, versions
 
 __all__ = ["Splits", "fit"]
-
-#: Attributes of the training set that a checkpoint stores, where the data set has them.
-_METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts", "gravity")
-#: Attributes of the test set that say how clouds are prepared for the network.
-_PREPROCESSING = ("num_points", "sampling", "columns")
-
-
-@dataclass(frozen=True)
-class Splits:
-    """The data sets of a training."""
-
-    train: Dataset  #: to learn from
-    val: Dataset  #: to select the best epoch by
-    tests: Mapping[str, Dataset]  #: to score the best epoch by, under their names
-
-    def transformed(self, settings: Settings) -> Splits:
-        """The same with normalization, augmentation and rotations as the settings say.
-
-        They follow any transform that a data set has already. The axis of the rotations is the training set's
-        ``gravity``. Clouds are normalized unless the training set's ``normalize`` is False.
-        """
-        gravity, normalize = dataset_attribute(self.train, "gravity"), self.is_normalized
-        train = transform_for(settings, "train", gravity, normalize)
-        test = transform_for(settings, "test", gravity, normalize)
-        tests = {name: with_transform(each, test) for name, each in self.tests.items()}
-        return Splits(with_transform(self.train, train, settings.seed), with_transform(self.val, test), tests)
-
-    @property
-    def is_normalized(self) -> bool:
-        """Whether clouds are to be centered and scaled."""
-        return dataset_attribute(self.train, "normalize") is not False
 
 
 def fit(
@@ -106,7 +73,7 @@ def fit(
     folder : str or Path, optional
         Where to keep checkpoints, logs and results; ``settings.save_path`` if not given.
     resume : bool
-        Go on with the training in the folder, if there is one.
+        Continue the training in the folder, if there is one.
     device : str
         ``"cpu"`` or ``"cuda"``.
     progress : bool
@@ -123,9 +90,7 @@ def fit(
     >>> import tempfile
     >>> from dgl_orient.data import Shapes
     >>> from dgl_orient.models import DGCNN
-    >>> from dgl_orient.train.loop import Splits, fit
-    >>> from dgl_orient.train.settings import Settings
-    >>> from dgl_orient.train.tasks import PointClassification
+    >>> from dgl_orient.train import PointClassification, Settings, Splits, fit
     >>> train, val, test = (Shapes(split, 32, 20) for split in ("train", "val", "test"))
     >>> settings = Settings(num_epochs=2, train_batch_size=10)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -150,11 +115,11 @@ def fit(
         _check_processes(splits, settings)
         if settings.bf16:
             check_bfloat16(place)
-        distributed.run_on_main(lambda: stack.enter_context(records.held(resume)))
+        distributed.run_on_main(lambda: stack.enter_context(records.locked(resume)))
         report = Progress(progress, settings, task)
         training = _Training(task, model, splits, settings, records, report, place)
         results = training.results(resume)
-        report.say(table(results))
+        report.write(table(results))
         return results
 
 
@@ -201,12 +166,12 @@ class _Training:
                 self._train(run)
                 self._finish(run)
             except KeyboardInterrupt:
-                self._say_where(run)
+                self._report_interrupt(run)
                 raise
         return _run_results(run)
 
     def _begun(self, number: int, resume: bool) -> Run:
-        """A run at its beginning, or where it was left."""
+        """A run at its beginning, or where it was interrupted."""
         seed_everything(self.settings.seed + number)
         model = self.model if isinstance(self.model, nn.Module) else self.model()
         run = Run(number, self.task, model.to(self.device), self.settings)
@@ -215,8 +180,8 @@ class _Training:
             return run
         run.restore(state, self.records.last_path(number))
         distributed.run_on_main(self.records.rewrite_log, number, run.history)
-        done = "is finished" if run.result is not None else f"goes on after epoch {run.epoch}"
-        self.report.say(f"Run {number} in {self.records.folder} {done}.")
+        done = "is finished" if run.result is not None else f"continues after epoch {run.epoch}"
+        self.report.write(f"Run {number} in {self.records.folder} {done}.")
         return run
 
     def _train(self, run: Run) -> None:
@@ -249,7 +214,7 @@ class _Training:
         return {"epoch": run.epoch + 1, "loss": loss, "val": metrics, "lr": lr, "seconds": seconds}
 
     def _keep(self, run: Run, is_best: bool) -> None:
-        """Write what an epoch has brought."""
+        """Write the log and the checkpoints of an epoch."""
         self.records.log(run.number, run.history[-1])
         # First the network: if killed in between, the epoch is trained again and gives the same one.
         if is_best:
@@ -262,7 +227,7 @@ class _Training:
             {
                 "task": self.task.name,
                 "model": describe(run.model),
-                "metadata": _metadata(self.task, self.splits),
+                "metadata": checkpoint_metadata(self.task, self.splits),
                 "weights": run.best_weights,
                 "epoch": run.best["epoch"],
                 "val": run.best["val"],
@@ -286,7 +251,7 @@ class _Training:
         self.records.save_last(run.number, run.state())
 
     def _loader(self, dataset: Dataset, run: Run | None = None) -> PointCloudLoader:
-        """Batches to learn from in a run, or to measure by."""
+        """Batches of training for a run, or of evaluation."""
         settings = self.settings
         options = dict(num_workers=settings.num_workers, pin_memory=self.device.type == "cuda")
         if run is None:
@@ -303,10 +268,12 @@ class _Training:
             **options,
         )
 
-    def _say_where(self, run: Run) -> None:
+    def _report_interrupt(self, run: Run) -> None:
         last = self.records.last_path(run.number)
-        kept = f"the last checkpoint is {last}; go on with resume" if last.exists() else "no checkpoint yet"
-        self.report.say(f"Stopped in epoch {run.epoch + 1}: {kept}.")
+        kept = (
+            f"the last checkpoint is {last}; continue with resume" if last.exists() else "no checkpoint yet"
+        )
+        self.report.write(f"Stopped in epoch {run.epoch + 1}: {kept}.")
 
 
 def _check(model: object, splits: Splits, settings: Settings) -> None:
@@ -341,20 +308,3 @@ def _run_results(run: Run) -> dict[str, object]:
         "num_parameters": sum(each.numel() for each in run.model.parameters()),
         "seconds": sum(record["seconds"] for record in run.history),
     }
-
-
-def _metadata(task: Task, splits: Splits) -> dict[str, object]:
-    """What a checkpoint has to say of the data beside the recipe, in plain values."""
-    found = {name: _plain_attribute(splits.train, name) for name in _METADATA}
-    metadata = task.metadata() | {name: value for name, value in found.items() if value is not None}
-    test = next(iter(splits.tests.values()), splits.val)
-    preprocessing = {name: _plain_attribute(test, name) for name in _PREPROCESSING}
-    preprocessing["normalize"] = task.transforms_clouds and splits.is_normalized
-    return metadata | {"preprocessing": preprocessing}
-
-
-def _plain_attribute(dataset: Dataset, name: str) -> object:
-    value = as_plain(dataset_attribute(dataset, name))
-    if not isinstance(value, (list, tuple)):
-        return value
-    return [list(each) if isinstance(each, tuple) else each for each in value]

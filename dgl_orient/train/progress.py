@@ -39,11 +39,11 @@ class Progress:
         self._settings, self._task = settings, task
         self._bar: tqdm | None = None
         self._began, self._done = time.monotonic(), 0
-        self._rest = ""  # what the bar says beside the loss
+        self._rest = ""  # of the bar, after the loss
 
-    def say(self, text: str) -> None:
+    def write(self, line: str) -> None:
         if self._shown:
-            tqdm.write(text, file=sys.stderr)
+            tqdm.write(line, file=sys.stderr)
 
     def batches(self, loader: Iterable, run: int, epoch: int, lr: float) -> Iterator:
         """The loader's batches, with a bar."""
@@ -60,11 +60,11 @@ class Progress:
             self._bar.set_postfix_str(f"loss {value:.4f}, {self._rest}")
 
     def epoch(self, run: int, record: Mapping[str, object], is_best: bool) -> None:
-        """An epoch is done."""
+        """Report an epoch that is finished."""
         self._done += 1
         metric = self._task.main_metric
         left = self._left(run, record["epoch"])
-        self.say(
+        self.write(
             f"{self._name(run, record['epoch'] - 1)}: loss {record['loss']:.4f}, val {metric} "
             f"{record['val'][metric]:.4f}{' (best)' if is_best else ''}, lr {record['lr']:.3g}, "
             f"{record['seconds']:.1f} s{f', {left} left' if left else ''}"
@@ -75,7 +75,7 @@ class Progress:
         return f"{number}epoch {epoch + 1}/{self._settings.num_epochs}"
 
     def _left(self, run: int, epoch: int) -> str:
-        """How long all that is still to do will take, from what the epochs so far have taken."""
+        """The remaining time, from the mean time of the epochs so far."""
         to_do = (self._settings.num_runs - run) * self._settings.num_epochs - epoch
         if self._done == 0 or to_do == 0:
             return ""

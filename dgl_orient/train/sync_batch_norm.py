@@ -1,4 +1,4 @@
-"""Batch norm over the batches of all processes, on any device."""
+"""Synchronised batch norm, on any device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def convert_sync_batch_norm(model: nn.Module) -> nn.Module:
     model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
     for module in model.modules():
         if type(module) is nn.SyncBatchNorm:
-            # Parameters and statistics are the same; only what is done with them differs.
+            # Parameters and statistics are the same; only the forward pass differs.
             module.__class__ = SyncBatchNorm
     return model
 

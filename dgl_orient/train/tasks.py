@@ -35,7 +35,7 @@ class Task(ABC):
         return self
 
     def metadata(self) -> dict[str, object]:
-        """What a checkpoint has to say of the task, in plain values."""
+        """What a checkpoint stores of the task, in plain values."""
         return {}
 
     def forward(self, model: nn.Module, graph: DGLGraph, label: Tensor | None) -> Tensor:

@@ -1,4 +1,4 @@
-"""The folder in which a training keeps its checkpoints, its log and its results."""
+"""The folder of a training: checkpoints, log and results."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ except ImportError:  # Windows: nothing keeps two trainings apart
 __all__ = ["TrainingFolder", "differences", "summary", "versions"]
 
 _LOCK = ".lock"
-#: What may change between the beginning of a training and its end: it has no part in the result.
+#: What may change when a training is resumed: it has no influence on the result.
 _FREE = {"device", "num_workers", "save_path"}
 
 
 class TrainingFolder:
-    """What a training writes.
+    """The files that a training writes.
 
-    ``run_0/last.pth`` is all that is needed to go on with run 0, ``run_0/log.jsonl`` has a line for every
+    ``run_0/last.pth`` is all that is needed to resume run 0, ``run_0/log.jsonl`` has a line for every
     epoch, ``run_0.pth`` is the best network so far, and ``results.json`` is there when all runs are done.
 
     Parameters
@@ -63,7 +63,7 @@ class TrainingFolder:
         return self.folder / f"run_{run}.pth"
 
     @contextmanager
-    def held(self, resume: bool) -> Iterator[None]:
+    def locked(self, resume: bool) -> Iterator[None]:
         """Keep other processes from writing in the folder; raise if something in it might be lost."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class TrainingFolder:
             self._lock(descriptor)
             if not resume and any(each.name != _LOCK for each in self.folder.iterdir()):
                 raise DGLError(
-                    f"The folder {self.folder} is not empty; go on with the training in it with resume "
+                    f"The folder {self.folder} is not empty; continue the training in it with resume "
                     f"(--resume), or name another folder in save_path."
                 )
             yield
@@ -94,7 +94,7 @@ class TrainingFolder:
             ) from error
 
     def last(self, run: int) -> dict[str, object] | None:
-        """The state in which a run was left, None if it has not come to a checkpoint."""
+        """The last checkpoint of a run, None if there is none yet."""
         path = self.last_path(run)
         if not path.exists():
             return None
@@ -128,11 +128,11 @@ class TrainingFolder:
                 file.write(json.dumps(record) + "\n")
         except OSError as error:
             raise DGLError(
-                f"Cannot write {path}: {reason(error)}; free some space, then go on with resume."
+                f"Cannot write {path}: {reason(error)}; free some space, then continue with resume."
             ) from error
 
     def rewrite_log(self, run: int, history: Sequence[Mapping[str, object]]) -> None:
-        """Leave the epochs of this history in the log, without those of which no checkpoint was kept."""
+        """Keep the epochs of this history in the log, without those that have no checkpoint."""
         write_file(self.log_path(run), "".join(json.dumps(each) + "\n" for each in history).encode())
 
     def results(self) -> dict[str, object] | None:
@@ -189,7 +189,7 @@ def _spread(values: list[float]) -> dict[str, object]:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Those of Python and of the libraries on which a result may depend."""
+    """Versions of Python and of the libraries on which a result may depend."""
     found = {"python": platform.python_version()}
     for name in ("dgl-orient", "torch", "dgl", "numpy"):
         try:

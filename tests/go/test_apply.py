@@ -64,8 +64,8 @@ def test_lists_hold_what_is_returned(tmp_path):
     assert float(rows[0]["mug"]) == result.predictions[0]["probabilities"]["mug"]
 
 
-def test_a_file_is_answered_the_same_alone_and_among_others(tmp_path):
-    files = _files(tmp_path / "in", points=90)  # more than the network's 40: some are drawn
+def test_a_file_is_predicted_the_same_alone_and_among_others(tmp_path):
+    files = _files(tmp_path / "in", points=90)  # more than the network's 40: some are sampled
     together = _apply("pointcls", files, tmp_path / "a").predictions
     alone = _apply("pointcls", together[2]["file"], tmp_path / "b").predictions[0]
     assert alone["probabilities"] == pytest.approx(together[2]["probabilities"], abs=1e-4)
@@ -86,14 +86,14 @@ def test_every_point_gets_its_part(tmp_path, points):
     assert (cloud["probability"] >= 0.499).all() and (cloud["probability"] <= 1).all()
 
 
-def test_normals_turn_with_the_cloud(tmp_path):
-    pos, turn = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
+def test_normals_rotate_with_the_cloud(tmp_path):
+    pos, rotation = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
     write_cloud(tmp_path / "a.npz", pos)
-    write_cloud(tmp_path / "b.npz", pos @ turn.T)
+    write_cloud(tmp_path / "b.npz", pos @ rotation.T)
     result = _apply("normals", [tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "out", file_format="npz")
     before, after = (read_cloud(entry["output"], dtype=np.float64)["normal"] for entry in result.predictions)
     assert np.linalg.norm(before, axis=1) == pytest.approx(1, abs=1e-5)
-    close = np.abs(after - before @ turn.numpy().T).max(1) < 1e-2
+    close = np.abs(after - before @ rotation.numpy().T).max(1) < 1e-2
     assert close.mean() > 0.9  # all but points whose frame is nearly degenerate
 
 
@@ -285,11 +285,11 @@ def test_folders_are_searched_and_hidden_files_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("size, most", [(1, 4), (4, 4), (5, 4), (8, 4), (103, 40), (7, None)])
-def test_every_point_is_dealt_once(size, most):
-    hands = list(split_points(size, most, seed=0))
-    own = np.concatenate([rows[:count] for rows, count in hands])
+def test_every_point_belongs_to_one_piece(size, most):
+    pieces = list(split_points(size, most, seed=0))
+    own = np.concatenate([rows[:count] for rows, count in pieces])
     assert sorted(own) == list(range(size))
-    for rows, _ in hands:
+    for rows, _ in pieces:
         assert len(set(rows)) == len(rows) == min(size, most or size)
 
 

@@ -1,4 +1,4 @@
-"""The command line: verbs, exit codes, sentences, and what it does not import."""
+"""The command line: commands, exit codes, sentences, and what it does not import."""
 
 import importlib.metadata
 import json
@@ -38,7 +38,7 @@ from tests.go.hostile import GOOD, HOSTILE
     ],
     ids=" ".join,
 )
-def test_help_and_list_answer_without_torch(arguments, tmp_path):
+def test_help_and_list_need_no_torch(arguments, tmp_path):
     for name in ("torch", "dgl", "numpy", "dglgo"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise SystemError('{name} was imported')")
@@ -84,7 +84,7 @@ def test_recipe_get(in_folder, capfd):
         (["train", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml': no such file"),
         (["train", "--cfg", "."], "Cannot read '.': is a directory"),
         (["export", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml'"),
-        (["apply"], "Name files or folders to predict, or say --cfg FILE"),
+        (["apply"], "Name files or folders to predict, or give --cfg FILE"),
         (["apply", "--cpt", "x.pth"], "Name files or folders"),
         (["apply", "--cpt", "x.pth", "a.ply"], "x.pth"),
         (["apply", "--cpt", "oriented-dgcnn-modelnet", "a.ply"], "did you mean 'oriented-dgcnn-modelnet40'?"),
@@ -138,7 +138,7 @@ def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
     )
     assert answer(capfd, "export", "--cfg", "nodepred_cora_gcn.yaml", "--output", "own.py")[0] == 0
     compile((in_folder / "own.py").read_text(), "own.py", "exec")
-    # What dglgo finds wrong is told as well.
+    # What dglgo refuses is a sentence as well.
     (in_folder / "bad.yaml").write_text(
         "pipeline_name: nodepred\npipeline_mode: train\ndata: {name: corra}\n"
     )
@@ -218,7 +218,7 @@ def test_names_of_files_are_no_formulas(in_folder, capfd):
             write_cloud(in_folder / name, np.random.default_rng(0).random((50, 3)))
         except DGLError:  # not every file system has such names
             continue
-        code, _, err = answer(capfd, "view", name, "--out", "seen.png", "--seed", 10**20)
+        code, _, err = answer(capfd, "view", name, "--out", "view.png", "--seed", 10**20)
         assert code == 0, err
 
 
@@ -261,7 +261,7 @@ def test_configure_train_export_agree(training, in_folder, capfd):
     compile((in_folder / "train.py").read_text(), "train.py", "exec")
 
 
-def test_what_this_machine_cannot_do_is_told_before_any_work(in_folder, capfd, monkeypatch):
+def test_what_this_machine_cannot_do_is_an_error_before_any_work(in_folder, capfd, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     recipe = yaml.safe_load(GOOD) | {"device": "cuda:0"}
     recipe["general_pipeline"]["num_workers"] = 10**6

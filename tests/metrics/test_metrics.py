@@ -49,10 +49,10 @@ def test_a_predicted_part_that_is_absent_counts_zero():
     assert counted(PartIoU(PARTS), [0, 1], [0, 0], [0], [2]).result()["instance_miou"] == (1 / 2 + 0) / 2
 
 
-def plain_miou(pred, part, label, sizes):
+def plain_miou(pred, part, label, num_nodes):
     """The definition, shape by shape."""
     shapes = []
-    for number, (one_pred, one_part) in enumerate(zip(pred.split(sizes), part.split(sizes))):
+    for number, (one_pred, one_part) in enumerate(zip(pred.split(num_nodes), part.split(num_nodes))):
         ious = []
         for each in PARTS[label[number]]:
             either = (one_pred == each) | (one_part == each)
@@ -67,35 +67,35 @@ def plain_miou(pred, part, label, sizes):
 
 
 def random_shapes(count=30, seed=0):
-    draw = generator(seed)
-    label = torch.randint(3, (count,), generator=draw)
-    sizes = torch.randint(1, 9, (count,), generator=draw)
-    logits = torch.randn(int(sizes.sum()), 6, generator=draw)
-    part = restrict_to_class(torch.randn(logits.shape, generator=draw), label, sizes, PARTS).argmax(1)
-    pred = restrict_to_class(logits, label, sizes, PARTS).argmax(1)
-    return pred, part, label, sizes
+    rng = generator(seed)
+    label = torch.randint(3, (count,), generator=rng)
+    num_nodes = torch.randint(1, 9, (count,), generator=rng)
+    logits = torch.randn(int(num_nodes.sum()), 6, generator=rng)
+    part = restrict_to_class(torch.randn(logits.shape, generator=rng), label, num_nodes, PARTS).argmax(1)
+    pred = restrict_to_class(logits, label, num_nodes, PARTS).argmax(1)
+    return pred, part, label, num_nodes
 
 
 def test_miou_is_the_plain_definition():
-    pred, part, label, sizes = random_shapes()
-    expected = plain_miou(pred, part, label, sizes.tolist())
-    assert counted(PartIoU(PARTS), pred, part, label, sizes).result() == pytest.approx(expected)
+    pred, part, label, num_nodes = random_shapes()
+    expected = plain_miou(pred, part, label, num_nodes.tolist())
+    assert counted(PartIoU(PARTS), pred, part, label, num_nodes).result() == pytest.approx(expected)
 
 
 def test_batches_and_processes_count_each_shape_once():
-    pred, part, label, sizes = random_shapes()
-    whole = counted(PartIoU(PARTS), pred, part, label, sizes)
+    pred, part, label, num_nodes = random_shapes()
+    whole = counted(PartIoU(PARTS), pred, part, label, num_nodes)
     processes = [PartIoU(PARTS), PartIoU(PARTS), PartIoU(PARTS)]
-    stops = sizes.cumsum(0).tolist()
+    stops = num_nodes.cumsum(0).tolist()
     # Uneven batches, one of them empty, in three processes of which the last has none.
     for process, (first, last) in zip([0, 1, 1, 0], [(0, 1), (1, 14), (14, 14), (14, 30)]):
         points = slice(stops[first - 1] if first else 0, stops[last - 1])
-        processes[process].update(pred[points], part[points], label[first:last], sizes[first:last])
+        processes[process].update(pred[points], part[points], label[first:last], num_nodes[first:last])
     merged = PartIoU(PARTS)
     for each in processes:
         merged.merge(each)
     assert merged.result() == pytest.approx(whole.result())
-    assert sum(each.totals for each in processes)[:, 1].sum() == len(sizes)
+    assert sum(each.totals for each in processes)[:, 1].sum() == len(num_nodes)
 
 
 def test_restriction_leaves_the_category_s_logits():

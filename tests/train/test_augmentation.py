@@ -44,32 +44,32 @@ def distances(pos):
 
 
 def test_fit_rotates_clouds_as_its_protocol_says(tmp_path):
-    seen = recorded(tmp_path, protocol="z/so3").clouds
+    clouds = recorded(tmp_path, protocol="z/so3").clouds
     train, val = (Shapes(split, 24, 4) for split in ("train", "val"))
-    for given, graph in ((seen[True], train[0][0]), (seen[False], val[0][0])):
+    for given, graph in ((clouds[True], train[0][0]), (clouds[False], val[0][0])):
         pos = graph.ndata["pos"]
         same = [each for each in given if torch.allclose(distances(each), distances(pos), atol=1e-4)]
         assert same and not any(torch.allclose(each, pos, atol=1e-3) for each in same)
     # About the axis of gravity in training, and about any in validation.
     heights = [train[0][0].ndata["pos"][:, 2], val[0][0].ndata["pos"][:, 2]]
-    assert any(torch.allclose(each[:, 2], heights[0], atol=1e-4) for each in seen[True])
-    assert not any(torch.allclose(each[:, 2], heights[1], atol=1e-3) for each in seen[False])
+    assert any(torch.allclose(each[:, 2], heights[0], atol=1e-4) for each in clouds[True])
+    assert not any(torch.allclose(each[:, 2], heights[1], atol=1e-3) for each in clouds[False])
 
 
 def test_training_clouds_are_augmented_and_others_not(tmp_path):
-    seen = recorded(tmp_path, protocol=None, augment={"scale": [2.0, 3.0], "sample": 20}).clouds
-    assert all(len(each) == 20 and each.norm(dim=1).max() > 1.9 for each in seen[True])
-    assert all(len(each) == 24 and each.norm(dim=1).max() < 1.01 for each in seen[False])
+    clouds = recorded(tmp_path, protocol=None, augment={"scale": [2.0, 3.0], "sample": 20}).clouds
+    assert all(len(each) == 20 and each.norm(dim=1).max() > 1.9 for each in clouds[True])
+    assert all(len(each) == 24 and each.norm(dim=1).max() < 1.01 for each in clouds[False])
 
 
 def test_the_transform_of_a_data_set_comes_first_and_once(tmp_path):
     sets = [
         Shapes(split, 24, 4, transform=RandomScale(5.0, 5.0), normalize=False) for split in ("train", "val")
     ]
-    seen = recorded(tmp_path, Splits(*sets, {"test": sets[1]}), protocol=None).clouds
+    clouds = recorded(tmp_path, Splits(*sets, {"test": sets[1]}), protocol=None).clouds
     for kind, dataset in ((True, sets[0]), (False, sets[1])):
         radii = sorted(float(graph.ndata["pos"].norm(dim=1).max()) for graph, _ in dataset)
-        assert sorted({round(float(each.norm(dim=1).max()), 3) for each in seen[kind]}) == pytest.approx(
+        assert sorted({round(float(each.norm(dim=1).max()), 3) for each in clouds[kind]}) == pytest.approx(
             sorted({round(each, 3) for each in radii}), abs=2e-3
         )
     assert sets[0]._transform is not None and len(sets[0]) == 4  # the data sets given stay as they are

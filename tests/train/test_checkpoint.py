@@ -245,7 +245,7 @@ def test_strange_weights_do_not_fit(kind):
         (None, "weight, bias differ"),
     ],
 )
-def test_names_of_strange_weights_are_told_in_a_line(weights, words):
+def test_names_of_strange_weights_fit_on_a_line(weights, words):
     with pytest.raises(DGLError, match=words) as raised:
         checkpoint.load_weights(nn.Linear(3, 2), weights, "net.pth")
     assert len(str(raised.value)) < 300 and str(raised.value).isprintable()

@@ -12,7 +12,7 @@ from tests.train.small import settings, train
 
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
-    with TrainingFolder(tmp_path, {}, settings()).held(resume=False):
+    with TrainingFolder(tmp_path, {}, settings()).locked(resume=False):
         for resume in (False, True):
             with pytest.raises(DGLError, match="Another process is training in"):
                 train(tmp_path, resume=resume, num_epochs=1)

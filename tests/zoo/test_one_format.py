@@ -15,6 +15,7 @@ from dgl import DGLError
 from torch import nn
 
 import dgl_orient
+from dgl_orient.config import registry
 from dgl_orient.config.build import build, data_class, data_options
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
@@ -77,9 +78,9 @@ def test_all_ways_of_training_give_the_same_predictions(pipeline, tmp_path, monk
 class OwnNetwork(nn.Module):
     """A network that is not registered."""
 
-    def __init__(self, width: int):
+    def __init__(self, num_classes: int, width: int):
         super().__init__()
-        self.layer, self.last = nn.Linear(3, width), nn.Linear(width, 10)
+        self.layer, self.last = nn.Linear(3, width), nn.Linear(width, num_classes)
 
     def forward(self, graph):
         h = self.layer(graph.ndata["pos"]).relu().split(graph.batch_num_nodes().tolist())
@@ -89,16 +90,30 @@ class OwnNetwork(nn.Module):
 def test_a_network_of_ones_own_gets_its_weights_back(tmp_path):
     sets = [Shapes(split, 24, 6) for split in ("train", "val", "test")]
     splits, settings = Splits(sets[0], sets[1], {"test": sets[2]}), Settings(num_epochs=1, train_batch_size=3)
-    fit(PointClassification(10), OwnNetwork(8), splits, settings, folder=tmp_path, progress=False)
+    fit(PointClassification(10), OwnNetwork(10, 8), splits, settings, folder=tmp_path, progress=False)
     path = tmp_path / "run_0.pth"
     with pytest.raises(DGLError, match=r"not registered.*pretrained\(path, model=network\)"):
         dgl_orient.pretrained(path)
-    network = dgl_orient.pretrained(path, model=OwnNetwork(8))
+    network = dgl_orient.pretrained(path, model=OwnNetwork(10, 8))
     weights = checkpoint.load(path)["weights"]
     assert all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
     assert network.meta.num_points == 24 and network.meta.class_names == sets[0].class_names
     with pytest.raises(DGLError, match="differ"):
-        dgl_orient.pretrained(path, model=OwnNetwork(9))
+        dgl_orient.pretrained(path, model=OwnNetwork(10, 9))
+
+
+class RegisteredNetwork(OwnNetwork):
+    """A network that is registered."""
+
+
+def test_a_registered_network_needs_no_recipe(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "_models", registry._models.copy())
+    registry.register_model("own-network", ["pointcls"])(RegisteredNetwork)
+    sets = [Shapes(split, 24, 6) for split in ("train", "val", "test")]
+    splits, settings = Splits(sets[0], sets[1], {"test": sets[2]}), Settings(num_epochs=1, train_batch_size=3)
+    fit(PointClassification(10), RegisteredNetwork(10, 8), splits, settings, folder=tmp_path, progress=False)
+    network = dgl_orient.pretrained(tmp_path / "run_0.pth")
+    assert isinstance(network, RegisteredNetwork) and network.layer.out_features == 8
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Networks that come with the package: what their files hold, and that clouds of any scale are answered."""
+"""Pretrained models: what their files hold, and predictions for clouds of any scale."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def network():
 
 
 def elsewhere(pos: torch.Tensor) -> torch.Tensor:
-    """The cloud a thousand times as large, far away and turned."""
-    turn = random_rotation(generator=generator(1), dtype=torch.float64)
-    return 1000 * pos @ turn.T + torch.tensor([5e4, -3e4, 2e4], dtype=torch.float64)
+    """The cloud a thousand times as large, far away and rotated."""
+    rotation = random_rotation(generator=generator(1), dtype=torch.float64)
+    return 1000 * pos @ rotation.T + torch.tensor([5e4, -3e4, 2e4], dtype=torch.float64)
 
 
-def texts(value: object) -> list[str]:
-    """All texts in nested lists and maps."""
+def strings(value: object) -> list[str]:
+    """All strings in nested lists and maps."""
     if isinstance(value, dict):
-        return [each for pair in value.items() for part in pair for each in texts(part)]
+        return [each for pair in value.items() for part in pair for each in strings(part)]
     if isinstance(value, (list, tuple)):
-        return [each for part in value for each in texts(part)]
+        return [each for part in value for each in strings(part)]
     return [value] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("name", pretrained_models())
-def test_a_release_file_is_small_and_of_no_machine(name):
+def test_a_pretrained_file_is_small_and_of_no_machine(name):
     path = pretrained_models()[name]
     assert path.stat().st_size < MOST_BYTES == 8_000_000
     state = checkpoint.load(path)
@@ -64,11 +64,11 @@ def test_a_release_file_is_small_and_of_no_machine(name):
         *("metadata", "weights", "versions", "release"),
     }
     assert all(each.dtype in (torch.float32, torch.int64) for each in state["weights"].values())
-    assert not [text for text in texts(state) if os.path.isabs(text) or str(Path.home()) in text]
+    assert not [text for text in strings(state) if os.path.isabs(text) or str(Path.home()) in text]
     release = state["release"]
     assert release["name"] == name and release["data"]["citation"] and release["data"]["licence"]
     assert release["scores"] and all(
-        0 < share <= 1 for scores in release["scores"].values() for share in scores.values()
+        0 < value <= 1 for scores in release["scores"].values() for value in scores.values()
     )
 
 
@@ -126,7 +126,7 @@ def test_the_transform_undoes_scale_place_and_number_of_points(network, chair):
     assert here.max() > 2 / len(network.meta.class_names)  # it has an opinion
 
 
-def test_files_are_answered_the_same_at_any_scale_and_place(network, chair, tmp_path):
+def test_files_are_predicted_the_same_at_any_scale_and_place(network, chair, tmp_path):
     write_cloud(tmp_path / "here.npz", chair)
     write_cloud(tmp_path / "there.npz", elsewhere(chair))
     files = [tmp_path / "here.npz", tmp_path / "there.npz"]
@@ -135,12 +135,12 @@ def test_files_are_answered_the_same_at_any_scale_and_place(network, chair, tmp_
     graph = network.meta.transform(dgl_orient.point_cloud(chair))
     graph.ndata["pos"] = graph.ndata["pos"].float()
     with torch.inference_mode():
-        shares = network(graph)[0].softmax(0)
-    assert list(here["probabilities"].values()) == pytest.approx(shares.tolist(), abs=1e-2)
+        probabilities = network(graph)[0].softmax(0)
+    assert list(here["probabilities"].values()) == pytest.approx(probabilities.tolist(), abs=1e-2)
 
 
 @pytest.mark.filterwarnings("ignore:The network was trained with clouds of:UserWarning")
-def test_a_file_with_few_points_is_answered(chair, tmp_path):
+def test_a_file_with_few_points_is_predicted(chair, tmp_path):
     write_cloud(tmp_path / "few.ply", chair[:50])
     (entry,) = apply(DEFAULT, [tmp_path / "few.ply"], tmp_path / "out", progress=False).predictions
     assert sum(entry["probabilities"].values()) == pytest.approx(1, abs=1e-3)
@@ -171,7 +171,7 @@ def test_view_takes_its_name(chair, tmp_path, monkeypatch):
     assert cli.run(["view", "chair.ply", "--cpt", DEFAULT, "--out", "chair.html", "--quiet"]) == 0
     page = Path("chair.html").read_text("utf-8")
     assert checkpoint.load(pretrained_models()[DEFAULT])["recipe"]["model"]["name"] in page
-    assert "a fresh network" not in page
+    assert "untrained" not in page
 
 
 @pytest.mark.parametrize("verb", [["apply"], ["view"], ["configure-apply", "pointcls"]])
@@ -210,16 +210,16 @@ def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, netw
     write_cloud(tmp_path / "chair.npz", chair)
     trained = load_trained_model(DEFAULT)
     assert trained.sampling == "farthest"
-    seen = read_subject(tmp_path / "chair.npz", trained, None, None, seed=0).graph.ndata["pos"].numpy()
+    sampled = read_subject(tmp_path / "chair.npz", trained, None, None, seed=0).graph.ndata["pos"].numpy()
     expected = network.meta.transform(dgl_orient.point_cloud(chair)).ndata["pos"].numpy()
-    assert len(seen) == trained.num_points
-    assert nearest_distance(seen) == pytest.approx(nearest_distance(expected), rel=0.02)
-    random = chair.numpy()[np.random.default_rng(0).permutation(len(chair))[: len(seen)]]
-    assert nearest_distance(seen) > 1.3 * nearest_distance(random)
+    assert len(sampled) == trained.num_points
+    assert nearest_distance(sampled) == pytest.approx(nearest_distance(expected), rel=0.02)
+    random = chair.numpy()[np.random.default_rng(0).permutation(len(chair))[: len(sampled)]]
+    assert nearest_distance(sampled) > 1.3 * nearest_distance(random)
 
 
 def nearest_distance(pos: np.ndarray) -> float:
-    """Between neighbours, on the average; as a share of the radius."""
+    """Between neighbours, on the average; relative to the radius."""
     pos = pos - pos.mean(0)
     apart = np.linalg.norm(pos[:, None] - pos[None], axis=2)
     np.fill_diagonal(apart, np.inf)
