@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from .._extras import to_install
-from . import names, shipped, view_command
+from . import names, shipped, view
 from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
 from .released import DEFAULT, released
@@ -128,7 +128,7 @@ def _check_only_cfg(ctx: typer.Context) -> None:
         raise UserError(f"With --cfg the recipe says {flags}; write it there.")
 
 
-app.command(epilog=_examples(*view_command.EXAMPLES))(view_command.view)
+app.command(epilog=_examples(*view.EXAMPLES))(view.view)
 
 
 @app.command(epilog=_examples("export --cfg cfg.yaml --output script.py"))
