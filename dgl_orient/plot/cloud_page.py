@@ -5,20 +5,16 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from dgl import DGLError
 
 from .._extras import to_install
 from .colors import AXIS_COLORS
-from .page_menus import add_menus, css, plotly_camera, scene_name
+from .page_menus import add_menus, coordinates, css, plotly_camera, scene_name
 from .scene import OrientedCloud, PlotOptions
 
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
-__all__ = ["cloud_figure_3d", "cloud_page", "require_plotly"]
+__all__ = ["cloud_page", "page_figure", "require_plotly"]
 
 _AXIS_NAMES = ("first axis", "second axis", "third axis")
 _ZOOM = 1.8  # with which a point cloud fills a square panel
@@ -99,30 +95,31 @@ def cloud_page(clouds: Sequence[OrientedCloud], options: PlotOptions | None = No
     >>> page.startswith("<!DOCTYPE html>"), "<title>a cloud</title>" in page
     (True, True)
     """
-    plot = cloud_figure_3d(clouds, options, title).to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        div_id="plot",
-        default_height="100vh",
+    require_plotly()
+    from plotly.io import to_html
+
+    plot = to_html(
+        page_figure(clouds, options, title),
         config=_CONFIG,
+        include_plotlyjs=True,
         post_script=_LINK_CAMERAS,
+        full_html=False,
+        default_height="100vh",
+        div_id="plot",
+        validate=False,  # which takes longer than all else
     )
     return _PAGE.format(title=html.escape(title), plot=plot)
 
 
-def cloud_figure_3d(
-    clouds: Sequence[OrientedCloud], options: PlotOptions | None = None, title: str = ""
-) -> Figure:
-    """The figure of :func:`cloud_page`, as plotly's own object."""
-    require_plotly()
-    from plotly.graph_objects import Figure
-
+def page_figure(clouds: Sequence[OrientedCloud], options: PlotOptions | None = None, title: str = "") -> dict:
+    """The figure of :func:`cloud_page`: ``data`` and ``layout`` for ``plotly.graph_objects.Figure``."""
     _check_same_kind(clouds)
     options = options or PlotOptions()
     traces = [trace for panel in range(len(clouds)) for trace in _traces(clouds, options, panel)]
-    figure = Figure([*traces, _color_bar()], _layout(clouds, options, title))
-    add_menus(figure, clouds, options)
-    return figure
+    traces.append(_color_bar())
+    layout = _layout(clouds, options, title)
+    add_menus(traces, layout, clouds, options)
+    return {"data": traces, "layout": layout}
 
 
 def _check_same_kind(clouds: Sequence[OrientedCloud]) -> None:
@@ -139,10 +136,10 @@ def _check_same_kind(clouds: Sequence[OrientedCloud]) -> None:
 def _traces(clouds: Sequence[OrientedCloud], options: PlotOptions, panel: int) -> list[dict]:
     """Points, and for each axis the shafts and heads of arrows. ``meta`` says what a trace shows."""
     cloud = clouds[panel]
-    x, y, z = cloud.pos.T.astype(np.float32)
-    size = float(np.clip(75 / math.sqrt(len(x) * len(clouds)), 1, 4))
-    points = {"type": "scatter3d", "mode": "markers", "x": x, "y": y, "z": z, "name": "points"}
-    traces = [points | {"marker": {"size": size, "line": {"width": 0}}, "meta": "points"}]
+    size = float(np.clip(75 / math.sqrt(len(cloud.pos) * len(clouds)), 1, 4))
+    marker = {"size": size, "line": {"width": 0}}
+    points = {"type": "scatter3d", "mode": "markers", "marker": marker, "name": "points", "meta": "points"}
+    traces = [points | coordinates(cloud.pos, cloud.radius)]
     for axis in range(3) if cloud.orient.shape[1] else ():
         visible = True if axis in options.axes else "legendonly"
         traces += _arrow_traces("arrows", axis, _AXIS_NAMES[axis], visible, 4)
@@ -165,7 +162,6 @@ def _arrow_traces(kind: str, axis: int, name: str, visible: bool | str, width: i
         "type": "cone",
         "anchor": "tip",
         "sizemode": "raw",
-        "sizeref": 1,
         "colorscale": [[0, color], [1, color]],
         "showscale": False,
         "hovertemplate": "(%{u:.2f}, %{v:.2f}, %{w:.2f})",
@@ -188,10 +184,10 @@ def _layout(clouds: Sequence[OrientedCloud], options: PlotOptions, title: str) -
     zoom = _ZOOM / max(1.0, columns / (1.8 * rows))
     reach = max(cloud.radius for cloud in clouds) * (1 + options.arrow_length / 2)
     layout = {
-        "title": {"text": html.escape(title), "font_size": 15, "x": 0, "xref": "paper"},
+        "title": {"text": html.escape(title), "font": {"size": 15}, "x": 0, "xref": "paper"},
         "margin": {"l": 12, "r": 170, "t": 84, "b": 12},
         "legend": {"x": 1.01, "y": 1, "itemsizing": "constant"},
-        "font_family": "system-ui, sans-serif",
+        "font": {"family": "system-ui, sans-serif", "color": "#222"},
         "meta": {"rotations": [np.eye(3).tolist()] * len(clouds)},
         "annotations": [],
     }
@@ -199,17 +195,17 @@ def _layout(clouds: Sequence[OrientedCloud], options: PlotOptions, title: str) -
         row, column = divmod(i, columns)
         x, y = np.array([column, column + 1]) / columns, 1 - np.array([row + 1, row]) / rows
         scene = {
-            "domain": {"x": x, "y": y},
+            "domain": {"x": x.tolist(), "y": y.tolist()},
             "dragmode": "orbit",
             "camera": plotly_camera(options.camera, np.eye(3)),
             # With equal ranges the axes are equal, and as large as the panel.
             "aspectmode": "manual",
             "aspectratio": dict.fromkeys("xyz", zoom),
         }
-        for name, center in zip("xyz", cloud.center):
+        for name, center in zip("xyz", cloud.center.tolist()):
             scene[f"{name}axis"] = {"visible": False, "range": [center - reach, center + reach]}
         layout[scene_name(i)] = scene
-        place = {"x": x.mean(), "y": y[1], "yanchor": "top", "xref": "paper", "yref": "paper"}
+        place = {"x": float(x.mean()), "y": float(y[1]), "yanchor": "top", "xref": "paper", "yref": "paper"}
         layout["annotations"].append({"text": html.escape(cloud.title), "showarrow": False, **place})
     return layout
 

@@ -6,7 +6,6 @@ import html
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,35 +13,38 @@ from .camera import Camera
 from .colors import Coloring
 from .scene import OrientedCloud, PlotOptions, arrows, global_arrow
 
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
-
-__all__ = ["add_menus", "css", "plotly_camera", "scene_name"]
+__all__ = ["add_menus", "coordinates", "css", "plotly_camera", "scene_name"]
 
 _HEAD_LENGTH = 0.45  # as a fraction of the arrow's
 
 
-def add_menus(figure: Figure, clouds: Sequence[OrientedCloud], options: PlotOptions) -> None:
+def add_menus(
+    traces: Sequence[dict], layout: dict, clouds: Sequence[OrientedCloud], options: PlotOptions
+) -> None:
     """Add the menus of colourings, orientations and poses, and the data of their active buttons."""
-    menus = [_color_menu(figure, clouds, options), _arrow_menu(figure, clouds, options)]
+    menus = [_color_menu(traces, clouds, options), _arrow_menu(traces, clouds, options)]
     for menu in menus:
         if menu["buttons"]:
-            _press(figure, menu["buttons"][menu["active"]])
-    figure.update_layout(updatemenus=_placed([*menus, _pose_menu(clouds, options.camera)]))
+            _press(traces, menu["buttons"][menu["active"]])
+    layout["updatemenus"] = _placed([*menus, _pose_menu(clouds, options.camera)])
 
 
-def _press(figure: Figure, button: dict) -> None:
+def _press(traces: Sequence[dict], button: dict) -> None:
     """Do what a click does, to give the traces their first data."""
     changes, rows = button["args"]
-    for name, values in changes.items():
+    for path, values in changes.items():
+        *parents, name = path.split(".")
         for row, value in zip(rows, values):
             if value is not None:
-                figure.data[row][name] = value
+                node = traces[row]
+                for parent in parents:
+                    node = node.setdefault(parent, {})
+                node[name] = value
 
 
-def _color_menu(figure: Figure, clouds: Sequence[OrientedCloud], options: PlotOptions) -> dict:
+def _color_menu(traces: Sequence[dict], clouds: Sequence[OrientedCloud], options: PlotOptions) -> dict:
     """A button for each colouring: colours, hover text and legend."""
-    rows = [row for row, trace in enumerate(figure.data) if trace.meta in ("points", "color bar")]
+    rows = [row for row, trace in enumerate(traces) if trace["meta"] in ("points", "color bar")]
     buttons = []
     for name in (each.name for each in clouds[0].colorings):
         colorings = [cloud.coloring(name) for cloud in clouds]
@@ -80,39 +82,51 @@ def _bar_style(coloring: Coloring) -> dict:
     }
 
 
-def _arrow_menu(figure: Figure, clouds: Sequence[OrientedCloud], options: PlotOptions) -> dict:
+def _arrow_menu(traces: Sequence[dict], clouds: Sequence[OrientedCloud], options: PlotOptions) -> dict:
     """A button for each orientation at each level."""
     first = clouds[0]
-    rows = [row for row, trace in enumerate(figure.data) if str(trace.meta).startswith(("arrows", "global"))]
+    rows = [row for row, trace in enumerate(traces) if trace["meta"].startswith(("arrows", "global"))]
     buttons, active = [], 0
     _, num_levels, num_orientations = first.orient.shape[:3]
     for level, orientation in np.ndindex(num_levels, num_orientations):
         chosen = replace(options, level=level, orientation=orientation)
-        changes = {name: [] for name in ("x", "y", "z", "u", "v", "w")}
-        for row in rows:
-            kind, axis = figure.data[row].meta.split()
-            cloud = clouds[_panel(figure.data[row].scene)]
+        changes = {name: [] for name in ("x", "y", "z", "u", "v", "w", "sizeref")}
+        for trace in (traces[row] for row in rows):
+            kind, axis = trace["meta"].split()
+            cloud = clouds[_panel(trace["scene"])]
             is_global = kind == "global" or cloud.is_global(level)
             start, end = (global_arrow if is_global else arrows)(cloud, chosen, int(axis))
-            for name, values in _arrow_data(figure.data[row].type, start, end, cloud.radius).items():
-                changes[name].append(values)
+            data = (_heads if trace["type"] == "cone" else _shafts)(start, end, cloud.radius)
+            for name, values in changes.items():
+                values.append(data.get(name))
         if (level, orientation) == (options.level, options.orientation):
             active = len(buttons)
         buttons.append(_button(_arrow_label(first, level, orientation), "restyle", changes, rows))
     return {"buttons": buttons, "active": active}
 
 
-def _arrow_data(kind: str, start: np.ndarray, end: np.ndarray, radius: float) -> dict[str, np.ndarray | None]:
-    """Coordinates of shafts, a gap after each, or of heads, with their directions."""
-    head = _HEAD_LENGTH * (end - start)
-    if kind == "cone":
-        position, direction = end, head
-    else:
-        position = np.stack([start, end - head / 2, np.full_like(start, np.nan)], 1).reshape(-1, 3)
-        direction = None
-    digits = 5 - math.floor(math.log10(radius))
-    columns = dict(zip("xyz", position.round(digits).T))
-    return columns | dict(zip("uvw", (None,) * 3 if direction is None else direction.round(digits).T))
+def _shafts(start: np.ndarray, end: np.ndarray, radius: float) -> dict[str, list]:
+    """Lines to the middle of the heads; nothing after each separates it from the next."""
+    middle = end - _HEAD_LENGTH / 2 * (end - start)
+    lines = [coordinates(each, radius) for each in (start, middle)]
+    return {
+        name: [value for pair in zip(*(line[name] for line in lines)) for value in (*pair, None)]
+        for name in "xyz"
+    }
+
+
+def _heads(start: np.ndarray, end: np.ndarray, radius: float) -> dict[str, list | float]:
+    """Cones at the ends of arrows, which all have one length."""
+    length = float(np.linalg.norm(end - start, axis=1).max(initial=0)) or 1.0
+    direction = coordinates((end - start) / length, 1.0)
+    sizes = {"sizeref": _HEAD_LENGTH * length}
+    return coordinates(end, radius) | dict(zip("uvw", direction.values())) | sizes
+
+
+def coordinates(pos: np.ndarray, radius: float) -> dict[str, list[float]]:
+    """The columns of points ``(N, 3)`` as lists, rounded to 1e-5 of the radius."""
+    digits = min(5 - math.floor(math.log10(radius)), 300)
+    return dict(zip("xyz", pos.round(digits).T.tolist()))
 
 
 def _arrow_label(cloud: OrientedCloud, level: int, orientation: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -34,12 +35,12 @@ class OrientedCloud:
     colorings: tuple[Coloring, ...]  #: at least one
     rotation: np.ndarray  #: (3, 3) the rotation from the first pose to this one
 
-    @property
+    @functools.cached_property
     def center(self) -> np.ndarray:
         """The centroid."""
         return self.pos.mean(0)
 
-    @property
+    @functools.cached_property
     def radius(self) -> float:
         """The largest distance of a point from the centroid; 1 if all points coincide."""
         return float(np.linalg.norm(self.pos - self.center, axis=1).max()) or 1.0

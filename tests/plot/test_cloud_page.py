@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from dgl import DGLError
+from plotly.graph_objects import Figure
 
 from dgl_orient.geometry import random_rotation, to_global
 from dgl_orient.models.orientation_encoder import OrientationEncoder
@@ -19,7 +20,7 @@ from dgl_orient.plot import (
     cloud_page,
     oriented_cloud,
 )
-from dgl_orient.plot.cloud_page import cloud_figure_3d
+from dgl_orient.plot.cloud_page import page_figure
 from tests.plot.browser import needs_chromium, open_page
 
 TITLE = "</script><script>console.log('broken out')</script>"
@@ -51,28 +52,36 @@ def page(clouds) -> str:
     return cloud_page(clouds, OPTIONS, TITLE)
 
 
+def figure_of(*arguments) -> Figure:
+    return Figure(page_figure(*arguments))  # which plotly validates
+
+
 def trace_of(figure, kind: str, meta: str, scene: str = "scene"):
     (trace,) = (each for each in figure.data if (each.type, each.meta, each.scene) == (kind, meta, scene))
     return trace
 
 
 def test_traces_are_the_points_and_arrows_of_the_cloud(clouds):
-    figure = cloud_figure_3d(clouds, PlotOptions(num_arrows=10, level=1, orientation=1))
+    figure = figure_of(clouds, PlotOptions(num_arrows=10, level=1, orientation=1))
     for cloud, scene in zip(clouds, ("scene", "scene2")):
         points = trace_of(figure, "scatter3d", "points", scene)
-        np.testing.assert_allclose(np.stack([points.x, points.y, points.z], 1), cloud.pos, rtol=1e-6)
+        np.testing.assert_allclose(np.stack([points.x, points.y, points.z], 1), cloud.pos, atol=1e-4)
         assert points.text == cloud.coloring("distance").labels
         start, end = arrows(cloud, PlotOptions(num_arrows=10, level=1, orientation=1), 1)
         heads = trace_of(figure, "cone", "arrows 1", scene)
         np.testing.assert_allclose(np.stack([heads.x, heads.y, heads.z], 1), end, atol=1e-4)
+        axis = cloud.orient[:10, 1, 1, :, 1]
+        np.testing.assert_allclose(np.stack([heads.u, heads.v, heads.w], 1), axis, atol=1e-4)
         shafts = trace_of(figure, "scatter3d", "arrows 1", scene)
-        np.testing.assert_allclose(np.stack([shafts.x, shafts.y, shafts.z], 1)[::3], start, atol=1e-4)
+        np.testing.assert_allclose(
+            np.stack([shafts.x, shafts.y, shafts.z], 1)[::3].astype(float), start, atol=1e-4
+        )
     assert trace_of(figure, "cone", "arrows 2").visible == "legendonly"
     assert trace_of(figure, "cone", "global 0").visible == "legendonly"
 
 
 def test_scenes_have_equal_axes_and_the_camera_of_the_options(clouds):
-    layout = cloud_figure_3d(clouds, OPTIONS).layout
+    layout = figure_of(clouds, OPTIONS).layout
     ranges = [
         np.ptp(axis.range) for s in (layout.scene, layout.scene2) for axis in (s.xaxis, s.yaxis, s.zaxis)
     ]
@@ -82,7 +91,7 @@ def test_scenes_have_equal_axes_and_the_camera_of_the_options(clouds):
 
 
 def test_a_cloud_without_orientations_has_no_arrows():
-    figure = cloud_figure_3d([oriented_cloud(torch.rand(50, 3))])
+    figure = figure_of([oriented_cloud(torch.rand(50, 3))])
     assert [trace.meta for trace in figure.data] == ["points", "color bar"] and not figure.layout.updatemenus
 
 
