@@ -258,7 +258,7 @@ def _colorings(cloud: CloudInput, pose: Pose, required: str | None) -> tuple[Col
     predicted = [] if cloud.trained is None else _prediction_colorings(cloud.trained, pose, data)
     names = [each.name for each in predicted]
     distance, *others = (each for each in data_colorings(data) if each.name not in names)
-    # Predictions of every point tell more than the distance; a single class does not.
+    # Predictions per point are more informative than the distance; a single class is not.
     first = [*predicted, distance] if {"part", "normal"} & set(names) else [distance, *predicted]
     colorings = {each.name: each for each in (*first, *others)}
     if required not in (None, *colorings):

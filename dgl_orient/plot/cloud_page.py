@@ -134,7 +134,7 @@ def _check_same_kind(clouds: Sequence[OrientedCloud]) -> None:
 
 
 def _traces(clouds: Sequence[OrientedCloud], options: PlotOptions, panel: int) -> list[dict]:
-    """Points, and for each axis the shafts and heads of arrows. ``meta`` says what a trace shows."""
+    """Points, and for each axis the shafts and heads of arrows. ``meta`` names what a trace shows."""
     cloud = clouds[panel]
     size = float(np.clip(75 / math.sqrt(len(cloud.pos) * len(clouds)), 1, 4))
     marker = {"size": size, "line": {"width": 0}}

@@ -37,7 +37,7 @@ def run(capfd, *arguments) -> tuple[int, str, str]:
     return code, *capfd.readouterr()
 
 
-def drawn(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[OrientedCloud]:
+def oriented_clouds(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[OrientedCloud]:
     """What the command draws of a file, pose by pose."""
     cloud = read_input(path, None if checkpoint is None else load_trained(checkpoint))
     poses = compute_poses(cloud, num_poses, seed=1)
@@ -47,7 +47,7 @@ def drawn(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[Ori
 @pytest.mark.parametrize("network", [None, "pointcls", "partseg", "normals"])
 def test_poses_match_after_rotating_back(clouds, network):
     checkpoint = None if network is None else tiny.trained(network)
-    first, *others = drawn("chair/one.ply", checkpoint, num_poses=3, num_arrows=40)
+    first, *others = oriented_clouds("chair/one.ply", checkpoint, num_poses=3, num_arrows=40)
     assert np.abs(others[0].rotation - others[1].rotation).max() > 0.1
     for other in others:
         back = other.rotated_back()
@@ -65,7 +65,7 @@ def test_poses_of_particles_match_after_rotating_back(clouds):
     tiny.train(
         tiny.recipe("nbody", model={"name": "oriented-nbody", "hidden_feats": 8, "num_layers": 1}), folder
     )
-    first, other = drawn("system.npz", folder / "run_0.pth", num_poses=2, color="error")
+    first, other = oriented_clouds("system.npz", folder / "run_0.pth", num_poses=2, color="error")
     np.testing.assert_allclose(other.rotated_back().orient, first.orient, atol=1e-9)
     assert first.coloring("error").labels == other.coloring("error").labels
 
@@ -108,7 +108,7 @@ def test_a_cloud_is_drawn_to_a_file_of_any_format(clouds, capfd, name):
 
 
 def test_without_arrows_there_are_none(clouds):
-    (cloud,) = drawn("chair/one.ply", num_arrows=0)
+    (cloud,) = oriented_clouds("chair/one.ply", num_arrows=0)
     choices = view_cloud._choices(cloud, PlotOptions(num_arrows=0), "all", "0")
     assert [len(arrows(cloud, each, 0)[0]) for each in choices] == [0] * 4
     # Only the last level is the whole cloud, and has its arrows at the centroid.

@@ -40,10 +40,10 @@ _FLAGS = [
     "--window-size=1000,700",
     "--no-zygote",
 ]
-# A start was seen to hang on a busy machine, before it opened any page.
+# On a busy machine Chromium may hang before it opens a page.
 _ATTEMPTS, _SECONDS = 3, 60
-# Hints of the browser about the speed of WebGL, which are not the page's.
-_NOT_THE_PAGES = ("GL Driver Message", "willReadFrequently")
+# Messages of the browser itself, about the speed of canvases.
+_BROWSER_HINTS = ("GL Driver Message", "willReadFrequently")
 
 
 class Opened(NamedTuple):
@@ -71,7 +71,7 @@ def open_page(page: str, script: str = "", screenshot: bool = False, seconds: fl
         done = _run(command, os.environ | {"HOME": folder})
         pixels = _pixels(picture.read_bytes()) if screenshot else None
     console = re.findall(r'CONSOLE[^"]*"(.*)", source:', done.stderr)
-    console = [line for line in console if not any(words in line for words in _NOT_THE_PAGES)]
+    console = [line for line in console if not any(hint in line for hint in _BROWSER_HINTS)]
     result = re.findall(r'<pre id="result" hidden="">(.*?)</pre>', done.stdout, re.DOTALL)
     return Opened(console, json.loads(html.unescape(result[0])) if result else None, pixels)
 

@@ -201,20 +201,20 @@ def projected(cloud: OrientedCloud, camera: dict) -> np.ndarray:
 def test_it_fits_the_window_and_its_menus_work(page, clouds):
     opened = open_page(page, _HELPERS + _ACT, seconds=5)
     assert opened.console == []
-    found = opened.result
-    assert found["size"] == found["window"] * 2 and found["title"] == TITLE
-    *others, whole_cloud = found["arrows"]
+    result = opened.result
+    assert result["size"] == result["window"] * 2 and result["title"] == TITLE
+    *others, whole_cloud = result["arrows"]
     for (level, orientation), x in zip([(0, 1), (1, 0)], others):
         options = PlotOptions(num_arrows=60, level=level, orientation=orientation)
         np.testing.assert_allclose(x, arrows(clouds[0], options, 0)[1][:, 0], atol=1e-4)
     assert len(whole_cloud) == 1
-    assert found["hidden"] == ["legendonly"] * 4  # shafts and heads in both panels
+    assert result["hidden"] == ["legendonly"] * 4  # shafts and heads in both panels
     distance, part = clouds[0].colorings
-    assert found["colors"] == ["#{:02x}{:02x}{:02x}".format(*each.rgb[0]) for each in (distance, part)]
-    assert found["ticks"] == ["&lt;low&gt;", "high"]
+    assert result["colors"] == ["#{:02x}{:02x}{:02x}".format(*each.rgb[0]) for each in (distance, part)]
+    assert result["ticks"] == ["&lt;low&gt;", "high"]
     # Rotated back the two poses show the same picture, and dragging one of them rotates both.
-    for cameras in (found["back"], found["dragged"]):
+    for cameras in (result["back"], result["dragged"]):
         first, second = (projected(cloud, camera) for cloud, camera in zip(clouds, cameras))
         np.testing.assert_allclose(first, second, atol=1e-6)
-    before, after = (projected(clouds[0], found[name][0]) for name in ("back", "dragged"))
+    before, after = (projected(clouds[0], result[name][0]) for name in ("back", "dragged"))
     assert np.abs(before - after).max() > 0.01

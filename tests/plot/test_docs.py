@@ -1,4 +1,4 @@
-"""What docs/view.md says can be done."""
+"""The example and the flags of docs/view.md."""
 
 import re
 from pathlib import Path
