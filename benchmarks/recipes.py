@@ -19,11 +19,11 @@ from pathlib import Path
 
 import torch
 
+from dgl_orient.config.build import TrainingSetup, build
+from dgl_orient.config.recipe import check, read
 from dgl_orient.data import point_cloud_loader
-from dgl_orient.go.build import Job, build
 from dgl_orient.go.environment import prepare
-from dgl_orient.go.recipe import check, read
-from dgl_orient.go.shipped import shipped_recipes
+from dgl_orient.go.recipes import example_recipes
 from dgl_orient.train.epochs import evaluate, train_epoch
 from dgl_orient.train.run import Run
 
@@ -42,7 +42,7 @@ FOLDERS = {"modelnet40": "modelnet40_*", "shapenetpart": "shapenet*"}
 
 def run(full: bool, seed: int) -> list[dict]:
     """A row for each recipe, each measured in a process of its own, as the command line would train it."""
-    names = [name.removesuffix(".yaml") for name in shipped_recipes() if name.endswith("-quick.yaml")]
+    names = [name.removesuffix(".yaml") for name in example_recipes() if name.endswith("-quick.yaml")]
     rows = []
     for name in names if full else SHORT:
         rows.append({"recipe": name} | call("benchmarks.recipes", name, 20 if full else 2, seed))
@@ -51,7 +51,7 @@ def run(full: bool, seed: int) -> list[dict]:
 
 
 def _measure(name: str, batches: int, seed: int) -> dict:
-    recipe = read(shipped_recipes()[f"{name}.yaml"].path)
+    recipe = read(example_recipes()[f"{name}.yaml"].path)
     of_data, numbers = _at_hand(recipe["data"], (WARM_UP + batches) * 64)
     began = time.perf_counter()
     job = build(check(recipe | {"data": of_data}))
@@ -96,7 +96,7 @@ def _seconds(batches: int, each: Iterator[object]) -> float:
     return (time.perf_counter() - began) / batches
 
 
-def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
+def _steps(job: TrainingSetup, run: Run, seed: int) -> Iterator[float]:
     """Steps of training, without end."""
     settings = job.settings
     loader = point_cloud_loader(
@@ -108,7 +108,7 @@ def _steps(job: Job, run: Run, seed: int) -> Iterator[float]:
             yield train_epoch(job.task, run.trained, run.optimizer, [batch], *options)
 
 
-def _scorings(job: Job, run: Run) -> Iterator[dict[str, float]]:
+def _scorings(job: TrainingSetup, run: Run) -> Iterator[dict[str, float]]:
     """Batches of the test set, scored again and again."""
     loader = point_cloud_loader(job.splits.tests["test"], job.settings.eval_batch_size)
     while True:

@@ -21,11 +21,11 @@ import torch
 from dgl import DGLError
 from tqdm import tqdm
 
+from dgl_orient.config.build import build, data_set
+from dgl_orient.config.recipe import check, read
 from dgl_orient.data import PROTOCOLS, RandomRotate, Shapes, write_cloud
 from dgl_orient.go.apply import apply
-from dgl_orient.go.build import build, data_set
 from dgl_orient.go.environment import prepare
-from dgl_orient.go.recipe import check, read
 from dgl_orient.train.loop import Splits, fit
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"

@@ -18,12 +18,12 @@ from pathlib import Path
 from dgl import DGLError
 
 from dgl_orient.data import Shapes, write_cloud
-from dgl_orient.go.build import load_trained
 from dgl_orient.go.environment import prepare
 from dgl_orient.go.view_cloud import view_cloud
 from dgl_orient.go.view_run import view_quality, view_run
 from dgl_orient.plot import PlotOptions
 from dgl_orient.plot.saving import output_path, write_text
+from dgl_orient.zoo.trained_model import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
 MAX_BYTES = 150_000  # of a picture
@@ -163,7 +163,7 @@ def add_quality(gallery: Gallery, checkpoint: Path, num_clouds: int) -> None:
 
 def make(options: argparse.Namespace) -> list[str]:
     """Write all pictures; the lines of the page."""
-    trained = load_trained(options.cpt)
+    trained = load_trained_model(options.cpt)
     if trained.pipeline != "pointcls":
         raise DGLError(f"Expected --cpt of a network for pointcls, got one for {trained.pipeline}.")
     output_path("gallery.png", "")  # raises without matplotlib, before any work

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from pathlib import Path
 
-from dgl_orient.go.recipe import read
+from dgl_orient.config.recipe import read
 
 __all__ = ["base_recipe", "changed"]
 

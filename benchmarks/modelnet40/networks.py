@@ -12,10 +12,11 @@ from dgl.transforms import BaseTransform, Compose
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from dgl_orient.config.build import data_options
 from dgl_orient.data import NormalizeScale, point_cloud_loader
 from dgl_orient.data.modelnet import ModelNet40
-from dgl_orient.go.build import Trained, data_options, load_trained
 from dgl_orient.train.metrics import Accuracy
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
 
 from ..report import machine
 from ..trainings.collected import each
@@ -110,7 +111,7 @@ def measure_each(
     measurement: Measurement,
     entries: Mapping[str, Network],
     place: Place,
-    measure: Callable[[str, Trained], dict[str, object]],
+    measure: Callable[[str, TrainedModel], dict[str, object]],
 ) -> None:
     """Measure what is not in the file yet, and write the file after each.
 
@@ -148,16 +149,16 @@ def measure_each(
     each({label: network.run for label, network in entries.items()}, add)
 
 
-def _loaded(run: Run, place: Place) -> Trained:
+def _loaded(run: Run, place: Place) -> TrainedModel:
     path = place.network(run)
-    trained = load_trained(path)
+    trained = load_trained_model(path)
     if not is_of({"recipe": trained.recipe}, run):
         raise DGLError(f"The network in {path} was trained by another recipe; train it again: {run.command}")
     return trained
 
 
 def clouds(
-    trained: Trained,
+    trained: TrainedModel,
     raw_dir: Path,
     split: str,
     steps: Sequence[BaseTransform],
@@ -168,7 +169,7 @@ def clouds(
 
     Parameters
     ----------
-    trained : Trained
+    trained : TrainedModel
         The network, whose recipe says how many points a cloud has.
     raw_dir : Path
         The folder of the download.
@@ -189,12 +190,12 @@ def clouds(
 
 
 @torch.no_grad()
-def answers(trained: Trained, dataset: Dataset, draw: int = 0) -> tuple[Tensor, Tensor]:
+def answers(trained: TrainedModel, dataset: Dataset, draw: int = 0) -> tuple[Tensor, Tensor]:
     """The logits ``(B, num_classes)`` of all clouds, and their labels.
 
     Parameters
     ----------
-    trained : Trained
+    trained : TrainedModel
         The network.
     dataset : Dataset
         The clouds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dgl_orient.go.build import Trained, load_trained
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
 
 from ..trainings.collected import each
 from ..trainings.files import read_json, write_json
@@ -53,7 +53,7 @@ def long(kind: str, epochs: int, begin: str | None, place: Place, raw_dir: Path,
     name if it comes with the package.
     """
     run = long_run(kind, epochs, begin, quick)
-    first = None if begin is None else load_trained(begin)
+    first = None if begin is None else load_trained_model(begin)
     _recorded(run, place.results / "long" / f"{run.name}.json", place, raw_dir, TRAININGS["z"], quick, first)
 
 
@@ -64,7 +64,7 @@ def _recorded(
     raw_dir: Path,
     tests: Sequence[str],
     quick: bool,
-    first: Trained | None = None,
+    first: TrainedModel | None = None,
 ) -> None:
     before = read_json(path)
     record = trained(run, place, raw_dir, tests, before, quick, first)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from dgl import DGLError
 
-from dgl_orient.go.recipe import check
-from dgl_orient.go.released import released
+from dgl_orient.config.recipe import check
+from dgl_orient.zoo.checkpoints import released
 
 from ..trainings.training import Run
 from .base import changed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dgl_orient.data import protocol
 from dgl_orient.data.modelnet import ModelNet40
-from dgl_orient.go.build import Trained
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from .disturbances import AMOUNTS, UNEVEN, Disturb, disturbance
 from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
@@ -35,7 +35,7 @@ def robustness(asked: Asked) -> None:
             label = f"{network.label.split()[0]} {name}"
             entries[label], protocols[label] = network, name
 
-    def measure(label: str, trained: Trained) -> dict[str, object]:
+    def measure(label: str, trained: TrainedModel) -> dict[str, object]:
         return _figures(label, trained, asked.raw_dir, protocols[label], asked.shapes, asked.quick)
 
     settings = {"amounts": {name: list(each) for name, each in AMOUNTS.items()}, "shapes": asked.shapes}
@@ -44,7 +44,7 @@ def robustness(asked: Asked) -> None:
 
 
 def _figures(
-    label: str, trained: Trained, raw_dir: Path, name: str, shapes: int | None, quick: bool
+    label: str, trained: TrainedModel, raw_dir: Path, name: str, shapes: int | None, quick: bool
 ) -> dict[str, object]:
     turn = protocol(name, ModelNet40.gravity).test
 

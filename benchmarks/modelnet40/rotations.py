@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from dgl_orient.data.transforms import RandomRotate
-from dgl_orient.go.build import Trained
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
 
@@ -25,7 +25,7 @@ _NOTE = (
 def rotations(asked: Asked) -> None:
     """Turn the test shapes before every network, and write ``rotations.json``."""
 
-    def measure(label: str, trained: Trained) -> dict[str, object]:
+    def measure(label: str, trained: TrainedModel) -> dict[str, object]:
         figures = _figures(trained, asked.raw_dir, asked.shapes)
         print(f"{label}: {figures['changed']} % of the answers change", flush=True)
         return figures
@@ -35,7 +35,7 @@ def rotations(asked: Asked) -> None:
     measure_each(measurement, asked.networks(), asked.place, measure)
 
 
-def _figures(trained: Trained, raw_dir: Path, shapes: int | None) -> dict[str, object]:
+def _figures(trained: TrainedModel, raw_dir: Path, shapes: int | None) -> dict[str, object]:
     still, labels = answers(trained, clouds(trained, raw_dir, "test", [], shapes=shapes))
     dataset = clouds(trained, raw_dir, "test", [RandomRotate("so3")], shapes=shapes)
     turned = torch.stack([answers(trained, dataset, draw)[0] for draw in range(1, ROTATIONS + 1)])

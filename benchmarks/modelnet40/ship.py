@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
-from dgl_orient.go.build import load_trained
-from dgl_orient.go.names import MODELS
-from dgl_orient.go.released import DEFAULT, FOLDER
+from dgl_orient.config.registry import MODELS
 from dgl_orient.train import atomic, checkpoint
 from dgl_orient.train.settings import Settings
+from dgl_orient.zoo.checkpoints import DEFAULT, FOLDER
+from dgl_orient.zoo.trained_model import load_trained_model
 
 from ..trainings.files import read_json
 from .training import BEGAN_WITH
@@ -67,13 +67,13 @@ def ship(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> 
     path = Path(path)
     state = checkpoint.load(path)
     _check(path, state["recipe"], state["weights"])
-    release = {"name": name, "num_points": load_trained(path).num_points}
+    release = {"name": name, "num_points": load_trained_model(path).num_points}
     release |= {"scores": _scores(path, state), "data": _DATA}
     began = read_json(path.with_name(BEGAN_WITH))
     release |= {} if began is None else {"began_with": began}
     content = {
         "recipe": _without_folders(state["recipe"]),
-        "facts": state["facts"],
+        "metadata": state["metadata"],
         "weights": state["weights"],
         "versions": state["versions"],
         "release": release,

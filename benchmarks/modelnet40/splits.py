@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dgl_orient.data import protocol
 from dgl_orient.data.modelnet import ModelNet40
-from dgl_orient.go.build import Trained
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from .networks import Asked, Measurement, accuracy, answers, clouds, measure_each
 from .recipes import TRAININGS
@@ -23,7 +23,7 @@ def splits(asked: Asked) -> None:
     """Score every network on every split, and write ``splits.json``."""
     entries = asked.networks()
 
-    def measure(label: str, trained: Trained) -> dict[str, object]:
+    def measure(label: str, trained: TrainedModel) -> dict[str, object]:
         turn = protocol(TRAININGS[entries[label].train][0], ModelNet40.gravity).test
         figures = {}
         for split in SPLITS:

@@ -11,10 +11,11 @@ from pathlib import Path
 from dgl import DGLError
 from torch import nn
 
-from dgl_orient.go.build import Job, Trained, build, data_set
+from dgl_orient.config.build import TrainingSetup, build, data_set
 from dgl_orient.train import checkpoint
 from dgl_orient.train.loop import Splits
 from dgl_orient.train.records import differences
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from ..trainings.files import read_json, write_json
 from ..trainings.training import Place, Run, fitted, is_of, log_of, record_of
@@ -33,7 +34,7 @@ def trained(
     tests: Sequence[str],
     before: Mapping[str, object] | None = None,
     quick: bool = False,
-    first: Trained | None = None,
+    first: TrainedModel | None = None,
 ) -> dict[str, object]:
     """The record of a training: the one from before if it is of the same recipe, otherwise train.
 
@@ -53,7 +54,7 @@ def trained(
         A record from before.
     quick : bool
         Whether to take only a few shapes of each split.
-    first : Trained, optional
+    first : TrainedModel, optional
         A network of the same architecture, with whose weights to begin. What they are is kept with the
         training, which goes on only from the same ones.
     """
@@ -79,7 +80,7 @@ def trained(
     return record
 
 
-def _begun_with(first: Trained, job: Job, run: Run) -> Job:
+def _begun_with(first: TrainedModel, job: TrainingSetup, run: Run) -> TrainingSetup:
     """The job with networks that have these weights before their training."""
 
     def make() -> nn.Module:
@@ -94,7 +95,7 @@ def _begun_with(first: Trained, job: Job, run: Run) -> Job:
     return replace(job, make_model=make)
 
 
-def _told_of(first: Trained | None) -> dict[str, object] | None:
+def _told_of(first: TrainedModel | None) -> dict[str, object] | None:
     """Which network it is: by its weights, and by how it was trained."""
     if first is None:
         return None

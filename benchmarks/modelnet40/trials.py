@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dgl import DGLError
 
-from dgl_orient.go.recipe import check
-from dgl_orient.go.registry import import_plugins
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import import_plugins
 
 from ..trainings.training import Run
 from .base import base_recipe, changed

@@ -7,7 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from dgl_orient.data.transforms import FixedPoints, NormalizeScale, RandomRotate
-from dgl_orient.go.build import Trained
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from .networks import LONG_NETWORK, Asked, Measurement, accuracy, answers, clouds, measure_each
 from .sizes import points_of
@@ -33,7 +33,7 @@ def voting(asked: Asked, points: int | None) -> None:
         if label.startswith(("oriented-dgcnn", LONG_NETWORK))
     }
 
-    def measure(label: str, trained: Trained) -> dict[str, object]:
+    def measure(label: str, trained: TrainedModel) -> dict[str, object]:
         return {
             split: _votes(trained, asked.raw_dir, split, points, pool, asked.shapes)
             for split in ("val", "test")
@@ -45,7 +45,7 @@ def voting(asked: Asked, points: int | None) -> None:
 
 
 def _votes(
-    trained: Trained, raw_dir: Path, split: str, points: int | None, pool: int, shapes: int | None
+    trained: TrainedModel, raw_dir: Path, split: str, points: int | None, pool: int, shapes: int | None
 ) -> dict[str, dict]:
     turn = RandomRotate("so3")
     figures = {"first": accuracy(*answers(trained, clouds(trained, raw_dir, split, [turn], shapes=shapes)))}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dgl import DGLError
 
-from dgl_orient.go.recipe import check, read
+from dgl_orient.config.recipe import check, read
 
 from ..trainings.training import Run
 

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from dgl_orient.config.build import data_set
 from dgl_orient.data.simulation import Physics, energy, simulate
-from dgl_orient.go.build import data_set, model_of
+from dgl_orient.zoo.trained_model import model_of
 
 from ..report import machine
 from ..trainings.files import write_json

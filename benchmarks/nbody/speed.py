@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.utils.data import Subset
 
+from dgl_orient.config.build import build
 from dgl_orient.data import point_cloud_loader
-from dgl_orient.go.build import build
 from dgl_orient.train.epochs import evaluate, train_epoch
 from dgl_orient.train.optim import make_optimizer
 

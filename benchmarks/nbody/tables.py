@@ -136,7 +136,7 @@ def _other_epochs(found: Found, summary: Mapping[str, Mapping]) -> list[str]:
     if not rows:
         return []
     head = ["variant", "network", "epochs", "seed", "test error", "best epoch"]
-    return ["Trained for other numbers of epochs:", table(head, rows)]
+    return ["TrainedModel for other numbers of epochs:", table(head, rows)]
 
 
 def _speed(found: Found) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from torch.utils.data import ConcatDataset
 
-from dgl_orient.go.build import build
+from dgl_orient.config.build import build
 
 from ..trainings.training import Place, Run, fitted, is_of, log_of, record_of
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dgl import DGLError
 
-from dgl_orient.go.build import Job
-from dgl_orient.go.recipe import check
+from dgl_orient.config.build import TrainingSetup
+from dgl_orient.config.recipe import check
 from dgl_orient.train.loop import Splits, fit
 from dgl_orient.train.records import differences, versions
 
@@ -76,7 +76,7 @@ def is_of(record: Mapping[str, object] | None, run: Run) -> bool:
     return not differences(recipe, run.recipe)
 
 
-def fitted(run: Run, folder: Path, job: Job, splits: Splits | None = None) -> dict[str, object]:
+def fitted(run: Run, folder: Path, job: TrainingSetup, splits: Splits | None = None) -> dict[str, object]:
     """Train, or go on where it was, and return what :func:`~dgl_orient.train.loop.fit` does.
 
     The network of the best validation epoch is then in ``run_0.pth`` of the folder.

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from ..data import read_cloud
 from ..train.predict import predict
+from ..zoo.trained_model import TrainedModel, load_trained_model
 from . import outputs
-from .build import Trained, load_trained
 from .inputs import Cloud, CloudFiles, Piece, Source, check_range, dealt, find_files, readable_files
 
 __all__ = ["Applied", "apply"]
@@ -91,7 +91,7 @@ def apply(
     DGLError
         If the checkpoint or a file cannot be used, or nothing can be written.
     """
-    trained = load_trained(checkpoint, device)
+    trained = load_trained_model(checkpoint, device)
     ending = outputs.check_format(trained.pipeline, file_format)
     found = find_files(inputs, output)
     _check_category(trained, category)
@@ -121,13 +121,13 @@ def apply(
 
 
 def _read(
-    source: Source, trained: Trained, category: str | None, columns: Sequence[int] | None, seed: int
+    source: Source, trained: TrainedModel, category: str | None, columns: Sequence[int] | None, seed: int
 ) -> Cloud:
     """A file's points with whatever else the network looks at, and its label if the network is told one."""
     number = trained.num_points if trained.pipeline == "pointcls" else None
     arrays = read_cloud(source.path, number, seed, columns, np.float64, trained.sampling)
     # Clouds that are scaled are float64 until then.
-    check_range(source.path, arrays["pos"], np.float64 if trained.is_normalised else np.float32)
+    check_range(source.path, arrays["pos"], np.float64 if trained.is_normalized else np.float32)
     if trained.pipeline == "nbody":
         return Cloud(_particles(source.path, arrays))
     points = {name: arrays[name] for name in ("pos", "normal") if name in arrays}
@@ -148,7 +148,7 @@ def _particles(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarra
     return {name: arrays[name].astype(np.float64) for name in ("pos", "vel", "charge")}
 
 
-def _check_category(trained: Trained, category: str | None) -> None:
+def _check_category(trained: TrainedModel, category: str | None) -> None:
     if category is None:
         return
     if not trained.is_told_category:
@@ -156,26 +156,26 @@ def _check_category(trained: Trained, category: str | None) -> None:
     _number(category, trained, f"--category, got {category!r}")
 
 
-def _label(path: Path, trained: Trained, category: str | None) -> int:
+def _label(path: Path, trained: TrainedModel, category: str | None) -> int:
     """The number of a file's category."""
     folder = path.absolute().parent.name
     return _number(folder if category is None else category, trained, f"the folder of {path}, or --category")
 
 
-def _number(name: str, trained: Trained, where: str) -> int:
-    names = trained.facts["class_names"]
+def _number(name: str, trained: TrainedModel, where: str) -> int:
+    names = trained.metadata["class_names"]
     if name not in names:
         raise DGLError(f"Expected a category that the network knows as {where}: {', '.join(names)}.")
     return names.index(name)
 
 
-def _pieces(trained: Trained, sizes: Sequence[int], seed: int) -> list[Piece]:
+def _pieces(trained: TrainedModel, sizes: Sequence[int], seed: int) -> list[Piece]:
     """The clouds that the network sees: the files' own, or parts of those that are too large."""
     most = trained.num_points if trained.pipeline in ("partseg", "normals") else None
     return [Piece(number, *part) for number, size in enumerate(sizes) for part in dealt(size, most, seed)]
 
 
-def _points_seen(trained: Trained, cloud: Cloud, path: Path, columns: Sequence[int] | None) -> int:
+def _points_seen(trained: TrainedModel, cloud: Cloud, path: Path, columns: Sequence[int] | None) -> int:
     """How many points of a file the network sees, or could: those that coincide are counted once."""
     pos = cloud.points["pos"]
     if trained.pipeline != "pointcls" or len(np.unique(pos, axis=0)) == len(pos):
@@ -184,7 +184,7 @@ def _points_seen(trained: Trained, cloud: Cloud, path: Path, columns: Sequence[i
     return len(np.unique(read_cloud(path, columns=columns)["pos"], axis=0))
 
 
-def _warn_of_few_points(trained: Trained, sources: Sequence[Source], seen: Sequence[int]) -> None:
+def _warn_of_few_points(trained: TrainedModel, sources: Sequence[Source], seen: Sequence[int]) -> None:
     fewest = min(range(len(seen)), key=seen.__getitem__)
     if trained.num_points is not None and seen[fewest] < trained.num_points:
         number = sum(points < trained.num_points for points in seen)

@@ -7,11 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from dgl import DGLError, DGLGraph
 
+from ..config.build import data_set, dataset_metadata
 from ..data import PointCloudDataset
 from ..train.predict import predict
+from ..zoo.trained_model import TrainedModel, load_trained_model
 from . import outputs
 from .apply import Applied
-from .build import Trained, data_set, facts_of, load_trained
 
 __all__ = ["apply_data"]
 
@@ -59,7 +60,7 @@ def apply_data(
     DGLError
         If the checkpoint or the data set cannot be used, or nothing can be written.
     """
-    trained = load_trained(checkpoint, device)
+    trained = load_trained_model(checkpoint, device)
     ending = outputs.check_format(trained.pipeline, file_format)
     clouds = data_set({**trained.recipe, "data": data}, split)
     _check_classes(trained, clouds, data["name"])
@@ -80,7 +81,7 @@ def apply_data(
             written.append(path)
             entry["output"] = str(path)
         if trained.pipeline == "pointcls":
-            entry["true_class"] = trained.facts["class_names"][label]
+            entry["true_class"] = trained.metadata["class_names"][label]
         predictions.append(entry | about)
     written += outputs.write_lists(folder, trained, predictions, [])
     return Applied(predictions, [], written)
@@ -91,9 +92,9 @@ def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:
     return (item, None) if isinstance(item, DGLGraph) else (item[0], int(item[1]))
 
 
-def _check_classes(trained: Trained, clouds: PointCloudDataset, name: str) -> None:
+def _check_classes(trained: TrainedModel, clouds: PointCloudDataset, name: str) -> None:
     """Refuse a data set whose labels mean something else to the network."""
-    known, given = (list(facts["class_names"]) for facts in (trained.facts, facts_of(clouds)))
+    known, given = (list(facts["class_names"]) for facts in (trained.metadata, dataset_metadata(clouds)))
     if trained.pipeline in ("pointcls", "partseg") and given != known:
         raise DGLError(
             f"The data set {name!r} has other classes than those that the network was trained for; give its "

@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from .._extras import to_install
-from . import names, shipped, view
+from ..config import registry
+from ..zoo.checkpoints import DEFAULT, released
+from . import recipes, view
 from .columns import COLUMNS_HELP, column_numbers
 from .environment import is_main_process
-from .released import DEFAULT, released
 from .saying import say
 
 __all__ = ["app", "run"]
@@ -147,7 +148,7 @@ def export(
 @recipe_app.command("list", epilog=_examples("recipe list"))
 def list_recipes() -> None:
     """List all available example recipes"""
-    say(shipped.recipe_table())
+    say(recipes.recipe_table())
 
 
 @recipe_app.command("get", epilog=_examples("recipe get nodepred_cora_gcn.yaml"))
@@ -156,22 +157,22 @@ def get_recipe(
 ) -> None:
     """Copy the recipe to current directory"""
     if recipe_name is None:
-        say(shipped.recipe_table())
+        say(recipes.recipe_table())
         return
     try:
-        say(f"Recipe is copied to {shipped.copy_recipe(recipe_name, Path.cwd())}")
+        say(f"Recipe is copied to {recipes.copy_recipe(recipe_name, Path.cwd())}")
     except ValueError as error:
         raise UserError(str(error)) from error
 
 
 def _add_configure(pipeline: str) -> None:
-    data = [name for name, entry in names.DATA.items() if pipeline in entry.pipelines]
+    data = [name for name, entry in registry.DATA.items() if pipeline in entry.pipelines]
     sets = ", ".join(name for name in data if name != "folder")
-    models = [name for name, entry in names.MODELS.items() if pipeline in entry.pipelines]
+    models = [name for name, entry in registry.MODELS.items() if pipeline in entry.pipelines]
 
     @configure_app.command(
         pipeline,
-        help=names.PIPELINES[pipeline],
+        help=registry.PIPELINES[pipeline],
         epilog=_examples(f"configure {pipeline} --data {data[0]} --model {models[0]}"),
     )
     def configure(
@@ -190,17 +191,18 @@ def _add_configure(pipeline: str) -> None:
 
     @configure_apply_app.command(
         pipeline,
-        help=names.PIPELINES[pipeline],
+        help=registry.PIPELINES[pipeline],
         epilog=_examples(f"configure-apply {pipeline} --cpt results/run_0.pth --cfg apply.yaml"),
     )
     def configure_apply(
         cpt: Annotated[str, typer.Option(help=f"input {_CHECKPOINT}")],
         data: Annotated[str, typer.Option(help=f"folder for your files, or a data set: {sets}")] = "folder",
         cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
+        allow_plugins: Plugins = False,
     ) -> None:
         from . import verbs
 
-        path = verbs.configure_apply(pipeline, cpt, data, cfg)
+        path = verbs.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
         say(f"Configuration file is generated at {path.absolute()}")
 
 
@@ -210,21 +212,21 @@ def _add_foreign(group: typer.Typer, pipeline: str, verb: str) -> None:
 
     @group.command(
         pipeline,
-        help=names.DGLGO_PIPELINES[pipeline],
+        help=registry.DGLGO_PIPELINES[pipeline],
         add_help_option=False,
         context_settings=anything,
     )
     def foreign(ctx: typer.Context) -> None:
-        from .foreign import run_foreign_command
+        from .dglgo_bridge import run_dglgo_command
 
-        run_foreign_command(verb, pipeline, ctx.args, ctx.command_path)
+        run_dglgo_command(verb, pipeline, ctx.args, ctx.command_path)
 
 
-for _pipeline in names.PIPELINES:
+for _pipeline in registry.PIPELINES:
     _add_configure(_pipeline)
-for _pipeline in names.DGLGO_PIPELINES:
+for _pipeline in registry.DGLGO_PIPELINES:
     _add_foreign(configure_app, _pipeline, "configure")
-for _pipeline in names.DGLGO_APPLY:
+for _pipeline in registry.DGLGO_APPLY:
     _add_foreign(configure_apply_app, _pipeline, "configure-apply")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from .values import shown
+from .._messages import shown
 
 __all__ = ["COLUMNS_HELP", "column_numbers"]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from dgl import DGLError
 
 from .._extras import to_install
+from ..config.build import data_options, transform_steps
+from ..config.registry import data_class, following_options, model_class, model_maker
 from ..train import atomic
 from ..train.settings import Settings
-from .build import data_options, transform_steps
-from .registry import data_class, following_options, model_class, model_maker
 
 __all__ = ["export", "script_of"]
 
@@ -42,7 +42,7 @@ def export(recipe: Mapping[str, object], output: str | Path) -> Path:
     Parameters
     ----------
     recipe : mapping
-        The recipe, as :func:`dgl_orient.go.recipe.check` returns it.
+        The recipe, as :func:`dgl_orient.config.recipe.check` returns it.
     output : str or Path
         The script; one that is there already is replaced.
 
@@ -62,7 +62,7 @@ def script_of(recipe: Mapping[str, object]) -> str:
     Examples
     --------
     >>> from dgl_orient.go.export import script_of
-    >>> from dgl_orient.go.recipe import check
+    >>> from dgl_orient.config.recipe import check
     >>> recipe = {"pipeline_name": "pointcls", "data": {"name": "shapes"}}
     >>> text = script_of(check(recipe | {"model": {"name": "dgcnn", "k": 12}}))
     >>> [line.strip() for line in text.splitlines() if "DGCNN(" in line]

@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from .._whole_files import reason, whole_file
 from ..data import write_cloud
-from .build import Trained
+from ..zoo.trained_model import TrainedModel
 from .inputs import Source
 
 __all__ = ["MAKERS", "check_format", "destinations", "make_folder", "write_cloud_with", "write_lists"]
@@ -26,36 +26,36 @@ Answer = tuple[dict[str, object], dict[str, np.ndarray]]  # for the list, and fo
 _FORMATS = ("ply", "npz")
 
 
-def _class(trained: Trained, logits: Tensor, label: int | None) -> Answer:
+def _class(trained: TrainedModel, logits: Tensor, label: int | None) -> Answer:
     probabilities = logits.double().softmax(0).tolist()
-    names = trained.facts["class_names"]
+    names = trained.metadata["class_names"]
     best = max(range(len(names)), key=probabilities.__getitem__)
     shares = {name: round(share, 6) for name, share in zip(names, probabilities)}
     return {"class": names[best], "probability": shares[names[best]], "probabilities": shares}, {}
 
 
-def _parts(trained: Trained, logits: Tensor, label: int | None) -> Answer:
+def _parts(trained: TrainedModel, logits: Tensor, label: int | None) -> Answer:
     label = 0 if label is None else label  # without a category there is but one
-    parts = list(trained.facts["class_parts"][label])
+    parts = list(trained.metadata["class_parts"][label])
     shares, best = logits[:, parts].double().softmax(1).max(1)  # (n,) each
     part = np.array(parts)[best.numpy()]
-    names = trained.facts.get("part_names") or [str(number) for number in range(logits.shape[1])]
+    names = trained.metadata.get("part_names") or [str(number) for number in range(logits.shape[1])]
     counts = {names[number]: int((part == number).sum()) for number in parts}
-    about = {"category": trained.facts["class_names"][label], "points": len(part), "parts": counts}
+    about = {"category": trained.metadata["class_names"][label], "points": len(part), "parts": counts}
     return about, {"part": part.astype(np.int32), "probability": shares.float().numpy()}
 
 
-def _normals(trained: Trained, vectors: Tensor, label: int | None) -> Answer:
+def _normals(trained: TrainedModel, vectors: Tensor, label: int | None) -> Answer:
     vectors = normalize(vectors.double().reshape(-1, 3), dim=1)
     return {"points": len(vectors)}, {"normal": vectors.float().numpy()}
 
 
-def _positions(trained: Trained, pos: Tensor, label: int | None) -> Answer:
+def _positions(trained: TrainedModel, pos: Tensor, label: int | None) -> Answer:
     return {"particles": len(pos)}, {"predicted_pos": pos.numpy()}
 
 
 #: From a network's answer for a file, and the file's category, to what is written of it.
-MAKERS: dict[str, Callable[[Trained, Tensor, int | None], Answer]] = {
+MAKERS: dict[str, Callable[[TrainedModel, Tensor, int | None], Answer]] = {
     "pointcls": _class,
     "partseg": _parts,
     "normals": _normals,
@@ -140,14 +140,14 @@ def _compact(array: np.ndarray) -> np.ndarray:
 
 
 def write_lists(
-    folder: Path, trained: Trained, predictions: Sequence[dict], skipped: Sequence[dict[str, str]]
+    folder: Path, trained: TrainedModel, predictions: Sequence[dict], skipped: Sequence[dict[str, str]]
 ) -> list[Path]:
     """``predictions.json`` and, for classes, ``predictions.csv``; the paths of both."""
     about = {"pipeline": trained.pipeline, "checkpoint": str(trained.path)}
     everything = about | {"predictions": list(predictions), "skipped": list(skipped)}
     texts = [json.dumps(everything, indent=1, ensure_ascii=False) + "\n"]
     if trained.pipeline == "pointcls":
-        texts.append(_table(trained.facts["class_names"], predictions))
+        texts.append(_table(trained.metadata["class_names"], predictions))
     paths = [folder / name for name in _lists(trained.pipeline)]
     for path, text in zip(paths, texts):
         _write_text(path, text)

@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 from dgl import DGLError
 
-from . import recipe as recipes
-from . import registry
-from .apply_recipe import FILES, apply_script, check_apply
-from .foreign import check_foreign, is_foreign, run_foreign
-from .names import DGLGO_PIPELINES, PIPELINES
-from .released import checkpoint_path
+from ..config import recipe as recipes
+from ..config import registry
+from ..config.registry import PIPELINES
+from ..config.schema import FILES
+from ..zoo.checkpoints import checkpoint_path
+from .apply_recipe import apply_script
+from .dglgo_bridge import check_dglgo_recipe, is_dglgo_recipe, run_dglgo
 
 __all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "export", "train"]
 
@@ -22,30 +23,31 @@ __all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "expor
 def configure(pipeline: str, data: str, model: str, cfg: str | None, plugins: Sequence[str]) -> Path:
     """Write a recipe for training."""
     registry.import_plugins(plugins)
-    from . import pipelines
+    from . import configure as configuring
 
-    return pipelines.configure(pipeline, data, model, cfg, plugins)
+    return configuring.configure(pipeline, data, model, cfg, plugins)
 
 
-def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None) -> Path:
+def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None, allow_plugins: bool) -> Path:
     """Write a recipe for inference."""
-    from . import pipelines
+    _allow(cpt, allow_plugins)
+    from . import configure as configuring
 
-    return pipelines.configure_apply(pipeline, cpt, data, cfg)
+    return configuring.configure_apply(pipeline, cpt, data, cfg)
 
 
 def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
     """Train what a recipe describes."""
     recipe = _read(cfg, allow_plugins)
-    if is_foreign(recipe):
+    if is_dglgo_recipe(recipe):
         if resume:
             raise DGLError(f"dglgo's pipeline {recipe['pipeline_name']} cannot resume; leave out --resume.")
-        run_foreign("train", cfg=cfg)
+        run_dglgo("train", cfg=cfg)
         return
     checked = recipes.check(recipe)
     _check_machine(checked)
+    from ..config.build import build
     from ..train.loop import fit
-    from .build import build
 
     job = build(checked)
     fit(
@@ -63,10 +65,10 @@ def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
 def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
     """Predict the files or the data set that a recipe names; the files that were written."""
     recipe = _read(cfg, allow_plugins)
-    if is_foreign(recipe):
-        run_foreign("apply", cfg=cfg)
+    if is_dglgo_recipe(recipe):
+        run_dglgo("apply", cfg=cfg)
         return []
-    checked = check_apply(recipe)
+    checked = recipes.check_apply(recipe)
     _check_pipeline(checked)
     options = dict(checked["general_pipeline"])
     output = options.pop("save_path")
@@ -108,12 +110,12 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
     recipe = _read(cfg, allow_plugins)
     if os.path.realpath(cfg) == os.path.realpath(output):
         raise DGLError(f"The script would be written over the recipe {cfg}; name another file in --output.")
-    if is_foreign(recipe):
-        run_foreign("export", cfg=cfg, output=output)
+    if is_dglgo_recipe(recipe):
+        run_dglgo("export", cfg=cfg, output=output)
     elif recipe.get("pipeline_mode") == "apply":
         from ..train import atomic
 
-        atomic.write(Path(output), apply_script(check_apply(recipe)).encode())
+        atomic.write(Path(output), apply_script(recipes.check_apply(recipe)).encode())
     else:
         from . import export as exporting
 
@@ -123,12 +125,11 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
 def _read(cfg: str, allow_plugins: bool) -> dict:
     """A recipe, and its plugins imported if that is allowed."""
     recipe = recipes.read(cfg)
-    if is_foreign(recipe):
-        check_foreign(recipe)
+    if is_dglgo_recipe(recipe):
+        check_dglgo_recipe(recipe)
         return recipe
-    # Before anything else, for then its other names and modules are of no interest.
-    found = recipes.pipeline_problems(recipe.get("pipeline_name"), [*PIPELINES, *DGLGO_PIPELINES])
-    if allow_plugins and not found:
+    # Of a pipeline that is not known the modules are of no interest.
+    if allow_plugins and recipe.get("pipeline_name") in list(PIPELINES):
         registry.import_plugins_of(recipe)
     return recipe
 

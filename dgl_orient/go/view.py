@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from ..zoo.checkpoints import released
 from .columns import COLUMNS_HELP, column_numbers
-from .released import released
 from .saying import say
 
 __all__ = ["EXAMPLES", "view"]

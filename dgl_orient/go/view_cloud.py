@@ -12,6 +12,7 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
 
+from .._messages import nearest, shown
 from ..data import NormalizeScale, read_cloud
 from ..graph import point_cloud
 from ..models.orientation_encoder import OrientationEncoder
@@ -26,10 +27,8 @@ from ..plot.prediction_colors import (
     position_colorings,
 )
 from ..plot.saving import is_page, output_path, save_figure, write_text
-from .build import Trained, load_trained
+from ..zoo.trained_model import TrainedModel, load_trained_model
 from .inputs import check_range
-from .names import nearest
-from .values import shown
 
 __all__ = ["COLORS", "CloudInput", "compute_poses", "read_input", "view_cloud"]
 
@@ -53,7 +52,7 @@ class CloudInput(NamedTuple):
     path: Path
     graph: DGLGraph  #: in float64
     label: int | None  #: its category, if the network is conditioned on one
-    trained: Trained | None  #: None for an untrained network
+    trained: TrainedModel | None  #: None for an untrained network
 
 
 def view_cloud(
@@ -104,8 +103,8 @@ def view_cloud(
         raise DGLError(f"There is no colouring {options.color!r}: {nearest(options.color, COLORS)}")
     if not 1 <= num_poses <= _MAX_POSES:
         raise DGLError(f"Expected 1 to {_MAX_POSES} poses, got {num_poses}.")
-    trained = None if checkpoint is None else load_trained(checkpoint)
-    gravity = trained.facts.get("gravity") if use_gravity and trained is not None else None
+    trained = None if checkpoint is None else load_trained_model(checkpoint)
+    gravity = trained.metadata.get("gravity") if use_gravity and trained is not None else None
     if gravity in ("x", "y", "z"):
         options = replace(options, camera=replace(options.camera, up=gravity))
     cloud = read_input(source, trained, num_points, category, seed, columns)
@@ -120,7 +119,7 @@ def view_cloud(
 
 def read_input(
     path: str | Path,
-    trained: Trained | None,
+    trained: TrainedModel | None,
     num_points: int | None = None,
     category: str | None = None,
     seed: int = 0,
@@ -160,12 +159,12 @@ def _check_attribute(path: Path, name: str, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _label(path: Path, trained: Trained | None, category: str | None) -> int | None:
+def _label(path: Path, trained: TrainedModel | None, category: str | None) -> int | None:
     if trained is None or not trained.is_told_category:
         if category is not None:
             raise DGLError("There is no network that is conditioned on a category; leave out --category.")
         return None
-    names = list(trained.facts["class_names"])
+    names = list(trained.metadata["class_names"])
     name = path.absolute().parent.name if category is None else category
     if name not in names:
         known = ", ".join(names)
@@ -246,7 +245,7 @@ def _title(cloud: CloudInput, pose: Pose) -> str:
     parts = [cloud.path.name, cloud.trained.recipe["model"]["name"]]
     if cloud.trained.pipeline == "pointcls":
         probability, best = pose.trace.output[0].softmax(0).max(0)
-        parts.append(f"{cloud.trained.facts['class_names'][int(best)]} {float(probability):.0%}")
+        parts.append(f"{cloud.trained.metadata['class_names'][int(best)]} {float(probability):.0%}")
     if pose.trace.orient is None:
         parts.append("without orientations")
     return ", ".join(parts)
@@ -269,8 +268,10 @@ def _colorings(cloud: CloudInput, pose: Pose, required: str | None) -> tuple[Col
     return tuple(colorings.values())
 
 
-def _prediction_colorings(trained: Trained, pose: Pose, data: Mapping[str, np.ndarray]) -> list[Coloring]:
-    output, metadata = pose.trace.output, trained.facts
+def _prediction_colorings(
+    trained: TrainedModel, pose: Pose, data: Mapping[str, np.ndarray]
+) -> list[Coloring]:
+    output, metadata = pose.trace.output, trained.metadata
     if trained.pipeline == "pointcls":
         return [class_coloring(int(output[0].argmax()), len(data["pos"]), metadata["class_names"])]
     if trained.pipeline == "partseg":

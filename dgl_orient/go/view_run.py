@@ -14,6 +14,8 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from ..config.build import data_set
+from ..config.registry import import_plugins_of
 from ..data import ChargedParticles, PointCloudDataset, simulate
 from ..graph import knn_graph, point_cloud
 from ..models.orientation_encoder import OrientationEncoder
@@ -36,9 +38,8 @@ from ..train import checkpoint as checkpoints
 from ..train.metrics import PartIoU
 from ..train.predict import predict
 from ..train.records import versions
-from .build import Trained, data_set, load_trained
-from .registry import import_plugins_of
-from .released import checkpoint_path
+from ..zoo.checkpoints import checkpoint_path
+from ..zoo.trained_model import TrainedModel, load_trained_model
 
 __all__ = ["import_plugins", "view_quality", "view_run"]
 
@@ -71,7 +72,7 @@ def view_run(folder: str | Path, out: str | Path | None = None, progress: bool =
     histories = {f"run {number}": read_history(logs[number]) for number in sorted(logs)}
     title, metric, result = folder.resolve().name, None, None
     if (folder / "run_0.pth").exists():
-        trained = load_trained(folder / "run_0.pth")
+        trained = load_trained_model(folder / "run_0.pth")
         recipe, metric = trained.recipe, trained.task.main_metric
         title += f": {recipe['pipeline_name']}, {recipe['data']['name']}, {recipe['model']['name']}"
         result = _RESULTS[trained.pipeline](trained, data_set(recipe, "test"), progress)
@@ -84,24 +85,24 @@ def _items(dataset: PointCloudDataset) -> Iterator[tuple[DGLGraph, Tensor | None
         yield item if isinstance(item, tuple) else (item, None)
 
 
-def _confusion(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
-    names = list(trained.facts["class_names"])
+def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    names = list(trained.metadata["class_names"])
     matrix = np.zeros((len(names), len(names)), dtype=int)
     for label, logits in zip(test.labels, predict(trained.model, trained.task, test, progress=progress)):
         matrix[int(label), int(logits.argmax())] += 1
     return confusion_matrix(matrix, names)
 
 
-def _iou(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     metric, task = PartIoU(trained.task.class_parts), trained.task
     for (graph, label), logits in zip(_items(test), predict(trained.model, task, test, progress=progress)):
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
         predicted = task.answers(logits, graph, category)
         metric.update(predicted, graph.ndata["part"], category, graph.batch_num_nodes())
-    return iou_bars(metric.by_class(), trained.facts["class_names"])
+    return iou_bars(metric.by_class(), trained.metadata["class_names"])
 
 
-def _normal_errors(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _normal_errors(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     predictions = predict(trained.model, trained.task, test, progress=progress)
     errors = [
         angular_error(vec.reshape(-1, 3).numpy(), graph.ndata["normal"].numpy(), trained.task.signed)
@@ -110,7 +111,7 @@ def _normal_errors(trained: Trained, test: PointCloudDataset, progress: bool) ->
     return error_curve(np.concatenate(errors))
 
 
-def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
     for graph, predicted in zip(few, predict(trained.model, trained.task, few, progress=progress)):
@@ -141,7 +142,7 @@ def view_quality(
     path = output_path(out, "quality")
     if num_clouds < 1:
         raise DGLError(f"Expected at least 1 cloud to measure on, got {num_clouds}.")
-    trained = load_trained(checkpoint)
+    trained = load_trained_model(checkpoint)
     recipe, num_points = trained.recipe, trained.num_points
     networks = {"trained": trained.model, "untrained": _reset_orientations(trained, seed)}
     if num_points is None:
@@ -175,7 +176,7 @@ def _cloud(item: DGLGraph | tuple[DGLGraph, Tensor]) -> tuple[Tensor, int | None
     return graph.ndata["pos"], None if label is None else int(label)
 
 
-def _reset_orientations(trained: Trained, seed: int) -> nn.Module:
+def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
     """The network with randomly initialised orientations."""
     if not isinstance(getattr(trained.model, "orientation_encoder", None), OrientationEncoder):
         raise DGLError(

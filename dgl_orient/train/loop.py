@@ -28,7 +28,7 @@ from .tasks import Task
 __all__ = ["Splits", "fit"]
 
 #: What a network's checkpoint tells of the data set that it was trained with, where it is known.
-_FACTS = ("num_classes", "class_names", "num_parts", "part_names", "class_parts", "gravity")
+_METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts", "gravity")
 
 
 @dataclass(frozen=True)
@@ -218,12 +218,12 @@ class _Training:
         self.records.save_last(run.number, run.state())
 
     def _keep_network(self, run: Run) -> None:
-        facts = {name: _fact(self.splits.train, name) for name in _FACTS}
+        metadata = {name: _fact(self.splits.train, name) for name in _METADATA}
         self.records.save_network(
             run.number,
             {
                 "task": self.task.name,
-                "facts": {name: fact for name, fact in facts.items() if fact is not None},
+                "metadata": {name: fact for name, fact in metadata.items() if fact is not None},
                 "weights": run.best_weights,
                 "epoch": run.best["epoch"],
                 "val": run.best["val"],

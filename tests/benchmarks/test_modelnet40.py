@@ -17,10 +17,10 @@ from benchmarks.modelnet40.base import base_recipe, changed
 from benchmarks.modelnet40.trials import TRIALS, trial_run
 from benchmarks.trainings import training
 from benchmarks.trainings.files import read_json
-from dgl_orient.go.build import load_trained
-from dgl_orient.go.recipe import check
+from dgl_orient.config.recipe import check
 from dgl_orient.train import loop
 from dgl_orient.train.records import Records
+from dgl_orient.zoo.trained_model import load_trained_model
 
 MODULES = ("base", "disturbances", "networks", "options", "recipes", "sizes", "trial_tables", "trials")
 
@@ -140,7 +140,7 @@ def test_long_training_may_begin_with_trained_weights(trained, raw_dir, tmp_path
     train_epoch = loop.train_epoch
     monkeypatch.setattr(loop, "train_epoch", watched)
     assert command_line.main([*given, "--begin", str(first)]) == 0
-    expected = load_trained(first).model.state_dict()
+    expected = load_trained_model(first).model.state_dict()
     assert all(torch.equal(weights[0][name], values) for name, values in expected.items())
     record = _record(tmp_path, "long/long_same_1")
     assert record["command"].endswith("long same --epochs 1 --begin CPT --quick")

@@ -17,9 +17,9 @@ from benchmarks.nbody.summary import summary_of
 from benchmarks.trainings import markdown, training
 from benchmarks.trainings.files import read_json, write_json
 from benchmarks.trainings.training import Place
+from dgl_orient.config.build import data_set
+from dgl_orient.config.recipe import load
 from dgl_orient.data.simulation import simulate
-from dgl_orient.go.build import data_set
-from dgl_orient.go.recipe import load
 from dgl_orient.train.records import Records
 
 

@@ -10,8 +10,8 @@ from dgl import DGLError
 
 from benchmarks.modelnet40 import ship as shipping
 from benchmarks.modelnet40.ship import ship
-from dgl_orient.go.build import load_trained
 from dgl_orient.train import checkpoint
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
@@ -36,7 +36,7 @@ def test_it_holds_the_same_network_and_no_folder(tmp_path):
     assert all(torch.equal(after["weights"][name], value) for name, value in before["weights"].items())
     assert after["release"]["scores"] == {"z/so3": before["tests"]["test"]}
     assert "val" not in after and "tests" not in after
-    loaded = load_trained(path)
+    loaded = load_trained_model(path)
     assert loaded.num_points == after["release"]["num_points"] == 40 and loaded.sampling == "farthest"
 
 

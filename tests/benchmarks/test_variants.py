@@ -20,10 +20,11 @@ from benchmarks.modelnet40.variants import (
     RelativeOrientedDGCNN,
 )
 from dgl_orient import OrientedConv
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import model_class
+from dgl_orient.config.sections import model_section
 from dgl_orient.geometry import frames_from_vectors, random_rotation
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check
-from dgl_orient.go.registry import model_arguments, model_class
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, line, plane, rotation_error
 
@@ -150,7 +151,8 @@ def test_autocast_changes_answers_little(name):
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_recipe_of_oriented_dgcnn_serves(name):
     assert model_class(name, "pointcls") is VARIANTS[name]
-    assert model_arguments(name, "pointcls") == model_arguments("oriented-dgcnn", "pointcls")
+    own, common = (model_section(each, "pointcls").fields() for each in (name, "oriented-dgcnn"))
+    assert own.keys() == common.keys()
     section = dict(
         preset="light", widths=[16, 16], num_orientations=2, level_sizes=[], initial_feats="all_scales"
     )

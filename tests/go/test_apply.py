@@ -15,9 +15,9 @@ from dgl import DGLError
 from dgl_orient.data import FolderDataset, NormalizeScale, Shapes, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
-from dgl_orient.go.build import load_trained
 from dgl_orient.go.inputs import dealt, find_files
 from dgl_orient.graph import point_cloud
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.clouds import ball, generator
 from tests.go import tiny
 
@@ -41,11 +41,11 @@ def _apply(pipeline, inputs, output, **options):
 def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
     files = _files(tmp_path / "in")
     result = _apply("pointcls", files, tmp_path / "out", batch_size=3)
-    trained = load_trained(tiny.trained("pointcls"))
+    trained = load_trained_model(tiny.trained("pointcls"))
     for entry in result.predictions:
         graph = NormalizeScale()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
         expected = trained.model(graph)[0].softmax(0)
-        assert entry["class"] == trained.facts["class_names"][int(expected.argmax())]
+        assert entry["class"] == trained.metadata["class_names"][int(expected.argmax())]
         given = torch.tensor(list(entry["probabilities"].values()))
         torch.testing.assert_close(given, expected.detach(), rtol=1e-3, atol=1e-4)
         assert float(given.sum()) == pytest.approx(1, abs=1e-4)
@@ -76,7 +76,7 @@ def test_every_point_gets_its_part(tmp_path, points):
     (entry,) = _apply("partseg", tmp_path / "cloud.npz", tmp_path / "out", category="mug").predictions
     cloud = read_cloud(entry["output"], dtype=np.float64)
     assert np.array_equal(cloud["pos"], pos) and cloud["normal"].shape == (points, 3)
-    names = load_trained(tiny.trained("partseg")).facts["part_names"]
+    names = load_trained_model(tiny.trained("partseg")).metadata["part_names"]
     assert {names[part] for part in cloud["part"]} <= {"mug/body", "mug/handle"}
     counted = {name: int((cloud["part"] == names.index(name)).sum()) for name in entry["parts"]}
     assert counted == entry["parts"] and sum(counted.values()) == entry["points"] == points
@@ -99,7 +99,7 @@ def test_particles_get_their_positions(tmp_path):
     write_cloud(tmp_path / "system.npz", pos, vel=vel, charge=charge)
     (entry,) = _apply("nbody", tmp_path / "system.npz", tmp_path / "out").predictions
     cloud = read_cloud(entry["output"], dtype=np.float64)
-    trained = load_trained(tiny.trained("nbody"))
+    trained = load_trained_model(tiny.trained("nbody"))
     graph = point_cloud(pos.float())
     graph.ndata["vel"], graph.ndata["charge"] = vel.float(), charge[:, None]
     expected = trained.model(graph).detach().numpy()

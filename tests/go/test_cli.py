@@ -14,8 +14,9 @@ import torch
 import yaml
 from dgl import DGLError
 
+from dgl_orient.config import registry
 from dgl_orient.data import write_cloud
-from dgl_orient.go import cli, environment, registry, shipped
+from dgl_orient.go import cli, environment, recipes
 from tests.go.commands import TOP, answer, command
 from tests.go.hostile import GOOD, HOSTILE
 
@@ -61,7 +62,7 @@ def test_recipe_list_shows_ours_and_dglgos(capfd):
 def test_recipe_get(in_folder, capfd):
     assert answer(capfd, "recipe", "get", "nodepred_cora_gcn")[0] == 0
     copied = in_folder / "nodepred_cora_gcn.yaml"
-    assert copied.read_bytes() == shipped.shipped_recipes()[copied.name].path.read_bytes()
+    assert copied.read_bytes() == recipes.example_recipes()[copied.name].path.read_bytes()
     assert answer(capfd, "recipe", "get", copied.name)[0] == 0
     copied.write_text("mine")
     code, _, err = answer(capfd, "recipe", "get", copied.name)
@@ -143,7 +144,7 @@ def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
 
 PLUGIN = """
 from pathlib import Path
-from dgl_orient.go.registry import register_model
+from dgl_orient.config.registry import register_model
 from dgl_orient.models import DGCNN
 
 Path("imported").touch()
@@ -296,7 +297,7 @@ def test_only_the_first_process_prints(in_folder, capfd, monkeypatch):
 
 
 def test_bugs_are_not_hidden(monkeypatch):
-    monkeypatch.setattr(shipped, "recipe_table", lambda: 1 / 0)
+    monkeypatch.setattr(recipes, "recipe_table", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.run(["recipe", "list"])
 

@@ -13,9 +13,9 @@ import sys
 import pytest
 from dgl import DGLError
 
+from dgl_orient.config.registry import register_data, register_model
 from dgl_orient.data import Shapes
 from dgl_orient.go.export import _literal, export, script_of
-from dgl_orient.go.registry import register_data, register_model
 from dgl_orient.models import DGCNN
 from tests.go import tiny
 
@@ -43,7 +43,7 @@ def _run(path, folder) -> str:
 def test_a_script_trains_as_its_recipe_does(pipeline, model, tmp_path):
     general = dict(num_epochs=2, grad_clip=1.0, seed=3, lr_scheduler={"name": "cosine", "warmup_epochs": 1})
     if pipeline != "nbody":
-        general |= dict(augment={"scale": [0.6666666, 1.5], "jitter": 0.01})
+        general |= dict(augmentation={"scale": [0.6666666, 1.5], "jitter": 0.01})
     if pipeline == "normals":
         general |= dict(signed=False)
     recipe = tiny.recipe(pipeline, model=model, **general)

@@ -19,8 +19,8 @@ from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go import cli
 from dgl_orient.go.apply import apply
-from dgl_orient.go.released import DEFAULT, checkpoint_path, released
 from dgl_orient.train import checkpoint
+from dgl_orient.zoo.checkpoints import DEFAULT, checkpoint_path, released
 from tests.clouds import generator
 from tests.go import tiny
 
@@ -59,7 +59,7 @@ def test_a_release_file_is_small_and_of_no_machine(name):
     path = released()[name]
     assert path.stat().st_size < MOST_BYTES == 8_000_000
     state = checkpoint.load(path)
-    assert state.keys() == {"format", "version", "recipe", "facts", "weights", "versions", "release"}
+    assert state.keys() == {"format", "version", "recipe", "metadata", "weights", "versions", "release"}
     assert all(each.dtype in (torch.float32, torch.int64) for each in state["weights"].values())
     assert not [text for text in texts(state) if os.path.isabs(text) or str(Path.home()) in text]
     release = state["release"]
@@ -77,7 +77,7 @@ def test_a_pretrained_network_is_that_of_its_file(name):
     assert weights.keys() == state["weights"].keys()
     assert all(torch.equal(weights[key], value) for key, value in state["weights"].items())
     meta = network.meta
-    assert meta.name == name and meta.class_names == state["facts"]["class_names"]
+    assert meta.name == name and meta.class_names == state["metadata"]["class_names"]
     assert meta.num_points == state["release"]["num_points"] and meta.scores == state["release"]["scores"]
     assert meta.recipe["model"] == state["recipe"]["model"] and meta.data == state["release"]["data"]
 
@@ -201,11 +201,11 @@ def test_it_needs_no_more_than_the_core(tmp_path):
 
 def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, network, tmp_path):
     """Random points would be nearer to each other."""
-    from dgl_orient.go.build import load_trained
     from dgl_orient.go.view_cloud import read_input
+    from dgl_orient.zoo.trained_model import load_trained_model
 
     write_cloud(tmp_path / "chair.npz", chair)
-    trained = load_trained(DEFAULT)
+    trained = load_trained_model(DEFAULT)
     assert trained.sampling == "farthest"
     seen = read_input(tmp_path / "chair.npz", trained).graph.ndata["pos"].numpy()
     expected = network.meta.transform(dgl_orient.point_cloud(chair)).ndata["pos"].numpy()

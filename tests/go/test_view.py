@@ -12,9 +12,9 @@ import torch
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
 from dgl_orient.go import cli, view_cloud, view_run
-from dgl_orient.go.build import load_trained
 from dgl_orient.go.view_cloud import compute_poses, read_input
 from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
@@ -39,7 +39,7 @@ def run(capfd, *arguments) -> tuple[int, str, str]:
 
 def oriented_clouds(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[OrientedCloud]:
     """What the command draws of a file, pose by pose."""
-    cloud = read_input(path, None if checkpoint is None else load_trained(checkpoint))
+    cloud = read_input(path, None if checkpoint is None else load_trained_model(checkpoint))
     poses = compute_poses(cloud, num_poses, seed=1)
     return view_cloud._oriented_clouds(cloud, poses, PlotOptions(**options))
 
@@ -80,14 +80,14 @@ def test_poses_of_particles_match_after_rotating_back(clouds):
     ],
 )
 def test_colourings_of_each_task(clouds, network, names):
-    trained = None if network is None else load_trained(tiny.trained(network))
+    trained = None if network is None else load_trained_model(tiny.trained(network))
     cloud = read_input("chair/one.ply", trained)
     (pose,) = compute_poses(cloud, 1)
     colorings = {each.name: each for each in view_cloud._colorings(cloud, pose, None)}
     assert list(colorings) == names
     if network == "partseg":
         # Only parts of a chair are predicted for one, and an error is where the true part is another.
-        true = [trained.facts["part_names"][int(part)] for part in pose.graph.ndata["part"]]
+        true = [trained.metadata["part_names"][int(part)] for part in pose.graph.ndata["part"]]
         predicted = colorings["part"].labels
         assert set(predicted) <= {"chair/seat", "chair/back", "chair/leg"}
         expected = ["correct" if one == two else "wrong" for one, two in zip(predicted, true)]
@@ -284,7 +284,7 @@ def test_without_the_extra_the_error_names_it(clouds, capfd, monkeypatch, packag
 
 def test_larger_clouds_are_sampled_to_the_number_of_points_in_training(clouds):
     write_cloud(clouds / "many.npz", np.random.default_rng(0).random((300, 3)))
-    trained = load_trained(tiny.trained("normals"))
+    trained = load_trained_model(tiny.trained("normals"))
     assert read_input("many.npz", trained).graph.num_nodes() == trained.num_points == 40
     assert read_input("many.npz", trained, 100).graph.num_nodes() == 100
     assert read_input("many.npz", None).graph.num_nodes() == 300

@@ -6,8 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check
 from dgl_orient.train.loop import fit
 
 PIPELINES = ("pointcls", "partseg", "normals", "nbody")

@@ -82,7 +82,7 @@ def test_the_files(whole):
     assert results["recipe"]["model"] == {"name": "dgcnn"} and results["settings"]["num_runs"] == 2
     assert results["versions"].keys() == {"python", "dgl-orient", "torch", "dgl", "numpy"}
     saved = checkpoint.load(whole / "run_0.pth")
-    assert saved["facts"]["class_names"] == splits().train.class_names
+    assert saved["metadata"]["class_names"] == splits().train.class_names
     assert saved["task"] == "pointcls" and saved["recipe"] == results["recipe"]
     assert saved["tests"] == results["runs"][0]["tests"]
     assert not list(whole.rglob("*.part"))

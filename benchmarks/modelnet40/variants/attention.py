@@ -11,7 +11,7 @@ from dgl.ops import copy_e_sum, copy_v, u_dot_v, u_mul_e_sum, u_sub_v
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from dgl_orient.go.registry import register_model
+from dgl_orient.config.registry import register_model
 from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn.inputs import check_neighbours, check_shape, check_types, checked_positions
 from dgl_orient.nn.projection import exact_product, map_by_destination

@@ -7,8 +7,8 @@ from dgl import DGLGraph
 from dgl.ops import copy_e_mean, u_mul_e_sum, u_sub_v
 from torch import Tensor, nn
 
+from dgl_orient.config.registry import register_model
 from dgl_orient.geometry import frames_from_vectors, to_global
-from dgl_orient.go.registry import register_model
 from dgl_orient.graph import knn_graph
 from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn import OrientedEdgeConv

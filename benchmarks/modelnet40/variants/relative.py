@@ -7,8 +7,8 @@ from dgl import DGLGraph
 from dgl.ops import copy_e_sum
 from torch import Tensor, nn
 
+from dgl_orient.config.registry import register_model
 from dgl_orient.geometry import to_local
-from dgl_orient.go.registry import register_model
 from dgl_orient.models.blocks import EdgeConvs
 from dgl_orient.nn import OrientedEdgeConv
 from dgl_orient.nn.edge_norm import Moments, affine, uses_batch_statistics

@@ -1,4 +1,4 @@
-"""The recipes that are installed: all are valid, and those that need no download train."""
+"""The example recipes: all are valid, and those that need no download train."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check, load, read
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check, load, read
 from dgl_orient.train.settings import Settings
 from tests.go import tiny
 

@@ -1,22 +1,25 @@
-"""Names of one's own: by decorator, from a module, and from an installed package."""
+"""Names of recipes: those of this package, and those that users register."""
 
+import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from dgl_orient.data import Shapes
-from dgl_orient.go import registry
+from dgl_orient.config import registry
+from dgl_orient.config.recipe import RecipeError, check
+from dgl_orient.config.sections import data_section, model_section
+from dgl_orient.data import PointCloudDataset, Shapes
 from dgl_orient.go.export import script_of
-from dgl_orient.go.recipe import RecipeError, check
 from dgl_orient.models import DGCNN
 from tests.go import tiny
 
 PLUGIN = """
 from dgl_orient.data import Shapes
-from dgl_orient.go.registry import register_data, register_model
+from dgl_orient.config.registry import register_data, register_model
 from dgl_orient.models import DGCNN
 
 @register_data("my-shapes", pipelines=["pointcls"])
@@ -59,7 +62,21 @@ def test_decorators_give_names_and_arguments():
     cls = register(type("Chairs", (Shapes,), {}))
     assert registry.data_class("chairs") is cls
     assert "chairs" in registry.data_names("pointcls") and "chairs" not in registry.data_names("nbody")
-    assert registry.data_arguments("chairs").keys() == registry.data_arguments("shapes").keys()
+    assert data_section("chairs").fields().keys() == data_section("shapes").fields().keys()
+
+
+def test_names_are_those_that_users_rely_on():
+    assert list(registry.PIPELINES) == ["pointcls", "partseg", "normals", "nbody"]
+    assert set(registry.DATA) == {"shapes", "modelnet40", "modelnet10", "shapenetpart", "charged", "folder"}
+    models = "oriented-dgcnn oriented-rscnn dgcnn rscnn oriented-nbody egnn gnn linear"
+    assert set(registry.MODELS) == set(models.split())
+    for name in registry.DATA:
+        assert issubclass(registry.data_class(name), PointCloudDataset)
+
+
+def test_names_are_known_without_importing_torch():
+    code = "import sys, dgl_orient.config.registry; assert not {'torch', 'dgl', 'pydantic'} & {*sys.modules}"
+    subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +106,10 @@ def test_imported_plugin_is_usable(plugin):
     registry.import_plugins([plugin])
     checked = check(RECIPE)
     assert checked["plugins"] == [plugin] and checked["model"] == {"name": "my-net", "depth": 4}
-    arguments = registry.model_arguments("my-net", "pointcls")
-    # The number of outputs is not the recipe's, whatever it is called; what has no hint is as its default.
-    assert list(arguments) == ["preset", "depth", "flavour"]
-    with pytest.raises(RecipeError, match="model.flavour: expected a text, got 3"):
+    arguments = model_section("my-net", "pointcls").fields()
+    # The number of outputs is not the recipe's, whatever it is called; without a hint the default decides.
+    assert list(arguments) == ["name", "preset", "depth", "flavour"]
+    with pytest.raises(RecipeError, match="model.flavour: expected a string, got 3"):
         check(RECIPE | {"model": {"name": "my-net", "flavour": 3}})
 
 
@@ -102,7 +119,7 @@ def test_import_plugins_takes_names_of_modules_only(module):
         registry.import_plugins([module])
 
 
-def test_plugin_that_fails_is_told_in_a_sentence(tmp_path, monkeypatch):
+def test_plugin_that_fails_is_reported_in_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "broken_plugin_module.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(DGLError, match="broken_plugin_module cannot be imported: ZeroDivisionError"):
@@ -135,7 +152,7 @@ def test_entry_point_that_fails_takes_nothing_from_others(tmp_path, monkeypatch)
 
 
 class _OfPoints(nn.Module):
-    """A network of a user that answers for every point."""
+    """A network of a user with an output for every point."""
 
     def __init__(self, outputs: int, width: int = 8):
         super().__init__()
@@ -189,7 +206,7 @@ class _Out(_Vectors):
 def test_a_network_of_ones_own_is_given_what_it_takes(pipeline, cls, preset, given, tmp_path):
     name = f"own-{cls.__name__}".replace("_", "")
     registry.register_model(name, [pipeline])(cls)
-    assert set(registry.model_arguments(name, pipeline)) == {"width", *preset}
+    assert set(model_section(name, pipeline).fields()) == {"name", "width", *preset}
     recipe = tiny.recipe(pipeline, model={"name": name, "width": 4} | preset)
     assert tiny.train(recipe, tmp_path / "results")["metrics"]["test"]
     method = ".light" if preset == {"preset": "light"} else ""

@@ -1,4 +1,4 @@
-"""The recipes that come with this package and with dglgo: found and listed without importing either."""
+"""The example recipes of this package and of dglgo: listed and copied without importing either."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import yaml
 
+from .._messages import nearest
 from .._whole_files import whole_file
-from .names import nearest
 
-__all__ = ["ShippedRecipe", "copy_recipe", "recipe_table", "shipped_recipes"]
+__all__ = ["ExampleRecipe", "copy_recipe", "example_recipes", "recipe_table"]
 
 _COLUMNS = ("Filename", "Pipeline", "Dataset", "Model")
 
 
-class ShippedRecipe(NamedTuple):
+class ExampleRecipe(NamedTuple):
     """A recipe that was installed."""
 
     path: Path
@@ -25,20 +25,20 @@ class ShippedRecipe(NamedTuple):
     model: str
 
 
-def shipped_recipes() -> dict[str, ShippedRecipe]:
+def example_recipes() -> dict[str, ExampleRecipe]:
     """All recipes by the names of their files: by pipeline, data set and name, ours before dglgo's."""
-    found = {}
+    recipes = {}
     for folder in _folders():
-        of_folder = [_about(path) for path in folder.glob("*.yaml")]
+        of_folder = [_summary(path) for path in folder.glob("*.yaml")]
         for each in sorted(of_folder, key=lambda each: (each.pipeline, each.data, each.path.name)):
-            found.setdefault(each.path.name, each)
-    return found
+            recipes.setdefault(each.path.name, each)
+    return recipes
 
 
 def recipe_table() -> str:
     """All recipes as a table."""
     rows = [_COLUMNS]
-    rows += [(name, each.pipeline, each.data, each.model) for name, each in shipped_recipes().items()]
+    rows += [(name, each.pipeline, each.data, each.model) for name, each in example_recipes().items()]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths))} |" for row in rows]
     rule = "=" * len(lines[0])
@@ -53,7 +53,7 @@ def copy_recipe(name: str, folder: Path) -> Path:
     ValueError
         With a sentence, if there is no such recipe, or another file of its name is in the folder.
     """
-    known = shipped_recipes()
+    known = example_recipes()
     recipe = known.get(name) or known.get(f"{name}.yaml")
     if recipe is None:
         near = nearest(name, known)
@@ -61,7 +61,7 @@ def copy_recipe(name: str, folder: Path) -> Path:
         raise ValueError(f"There is no recipe {name!r}; {hint}")
     target = folder / recipe.path.name
     if target.exists() and target.read_bytes() != recipe.path.read_bytes():
-        raise ValueError(f"{target} is there already, and differs from the recipe; rename it first.")
+        raise ValueError(f"{target} exists already, and differs from the recipe; rename it first.")
     with whole_file(target) as file:
         file.write(recipe.path.read_bytes())
     return target
@@ -70,13 +70,13 @@ def copy_recipe(name: str, folder: Path) -> Path:
 def _folders() -> list[Path]:
     """Ours, and the one that dglgo installs beside itself."""
     ours, dglgo = (importlib.util.find_spec(name) for name in ("dgl_orient.recipes", "dglgo"))
-    found = [Path(place) for place in (ours and ours.submodule_search_locations) or ()]
+    folders = [Path(place) for place in (ours and ours.submodule_search_locations) or ()]
     beside = [Path(place).parent for place in (dglgo and dglgo.submodule_search_locations) or ()]
-    return found + [place / "recipes" for place in beside]
+    return folders + [place / "recipes" for place in beside]
 
 
-def _about(path: Path) -> ShippedRecipe:
+def _summary(path: Path) -> ExampleRecipe:
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    # dglgo's link prediction has two networks.
+    # dglgo's link prediction has two models.
     model = content.get("model") or content.get("node_model") or {}
-    return ShippedRecipe(path, content["pipeline_name"], content["data"]["name"], model.get("name", ""))
+    return ExampleRecipe(path, content["pipeline_name"], content["data"]["name"], model.get("name", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .names import nearest
+from .._messages import nearest
 
 __all__ = ["DEFAULT", "FOLDER", "checkpoint_path", "released"]
 
@@ -20,7 +20,7 @@ def released() -> dict[str, Path]:
 
     Examples
     --------
-    >>> from dgl_orient.go.released import released
+    >>> from dgl_orient.zoo.checkpoints import released
     >>> list(released())
     ['oriented-dgcnn-modelnet40']
     """

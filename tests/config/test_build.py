@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import resource
 from pathlib import Path
@@ -12,20 +13,21 @@ import torch
 from dgl import DGLError
 from torch import nn
 
+from dgl_orient.config.build import _FARTHEST, build, dataset_metadata, transform_steps
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import register_data
 from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply
 from dgl_orient.go.apply_data import apply_data
-from dgl_orient.go.build import Trained, build, facts_of, load_trained, model_of, transform_steps
-from dgl_orient.go.recipe import check
-from dgl_orient.go.registry import register_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model, model_of
 from tests.clouds import ball
 from tests.go import tiny
 
 
 @pytest.mark.parametrize("pipeline", tiny.PIPELINES)
-def test_the_network_answers_what_the_task_asks(pipeline):
+def test_the_output_of_the_model_fits_the_task(pipeline):
     job = build(tiny.recipe(pipeline))
     batch = job.splits.train[0]
     graph, label = batch if isinstance(batch, tuple) else (batch, None)
@@ -35,13 +37,13 @@ def test_the_network_answers_what_the_task_asks(pipeline):
     assert [len(job.splits.train), len(job.splits.val), len(job.splits.tests["test"])] == [10, 5, 5]
 
 
-def test_the_protocol_turns_clouds():
+def test_the_protocol_rotates_clouds():
     same = build(tiny.recipe("pointcls", protocol="z/so3")).splits
     plain = Shapes("train", num_points=40, num_shapes=10)
-    turned, _ = same.train[3]
+    rotated, _ = same.train[3]
     before = plain[3][0].ndata["pos"]
-    assert torch.allclose(turned.ndata["pos"][:, 2], before[:, 2], atol=1e-5)  # about z only
-    assert not torch.allclose(turned.ndata["pos"], before, atol=1e-2)
+    assert torch.allclose(rotated.ndata["pos"][:, 2], before[:, 2], atol=1e-5)  # about z only
+    assert not torch.allclose(rotated.ndata["pos"], before, atol=1e-2)
     tested, _ = same.tests["test"][3]
     upright = Shapes("test", num_points=40, num_shapes=5)[3][0].ndata["pos"]
     assert not torch.allclose(tested.ndata["pos"][:, 2], upright[:, 2], atol=1e-2)
@@ -59,15 +61,15 @@ def test_the_training_seed_leaves_the_particles_alone():
 
 
 def test_augmentation_is_for_training_only():
-    augment = {
+    augmentation = {
         "scale": [0.5, 2.0],
-        "stretch": [0.8, 1.2],
-        "shift": 0.1,
+        "anisotropic_scale": [0.8, 1.2],
+        "translate": 0.1,
         "jitter": 0.01,
-        "drop": 0.3,
-        "sample": 20,
+        "point_dropout": 0.3,
+        "num_points": 20,
     }
-    recipe = tiny.recipe("pointcls", augment=augment)
+    recipe = tiny.recipe("pointcls", augmentation=augmentation)
     assert transform_steps(recipe, "train") == [
         ("FixedPoints", (20,)),
         ("NormalizeScale", ()),
@@ -82,20 +84,20 @@ def test_augmentation_is_for_training_only():
     assert transform_steps(tiny.recipe("nbody"), "train") == []
 
 
-def test_even_samples_are_the_farthest_apart_of_twice_as_many():
-    recipe = tiny.recipe("pointcls", augment={"sample": 20, "even": True})
-    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, "even")), ("NormalizeScale", ())]
+def test_farthest_samples_are_the_farthest_apart_of_twice_as_many():
+    recipe = tiny.recipe("pointcls", augmentation={"num_points": 20, "farthest": True})
+    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, _FARTHEST)), ("NormalizeScale", ())]
 
     def nearest(recipe):
         pos = build(recipe).splits.train[0][0].ndata["pos"]
         return (torch.cdist(pos, pos) + 9 * torch.eye(len(pos))).amin(1).mean()
 
-    assert nearest(recipe) > 1.1 * nearest(tiny.recipe("pointcls", augment={"sample": 20}))
+    assert nearest(recipe) > 1.1 * nearest(tiny.recipe("pointcls", augmentation={"num_points": 20}))
 
 
-@pytest.mark.parametrize("even", [False, True])
-def test_training_clouds_are_other_samples_each_time(even):
-    splits = build(tiny.recipe("pointcls", augment={"sample": 12, "even": even})).splits
+@pytest.mark.parametrize("farthest", [False, True])
+def test_training_clouds_are_other_samples_each_time(farthest):
+    splits = build(tiny.recipe("pointcls", augmentation={"num_points": 12, "farthest": farthest})).splits
     whole = build(tiny.recipe("pointcls")).splits
     assert whole.train[0][0].num_nodes() > 12 == splits.train[0][0].num_nodes()
     assert splits.tests["test"][0][0].num_nodes() == whole.tests["test"][0][0].num_nodes()
@@ -109,7 +111,7 @@ def test_training_clouds_are_other_samples_each_time(even):
     assert not torch.allclose(lengths[0], lengths[2], atol=1e-3)
 
 
-def test_clouds_of_a_folder_are_put_into_the_unit_sphere(tmp_path):
+def test_clouds_of_a_folder_are_normalized_to_the_unit_sphere(tmp_path):
     for name in ("cube", "ball"):
         (tmp_path / name).mkdir()
         for number in range(5):
@@ -123,7 +125,7 @@ def test_clouds_of_a_folder_are_put_into_the_unit_sphere(tmp_path):
     assert job.task.num_classes == 2
 
 
-def test_shapes_may_keep_their_sizes():
+def test_shapes_may_keep_their_scale():
     recipe = tiny.recipe("pointcls", data={"normalize": False})
     assert transform_steps(recipe, "test") == [("RandomRotate", ("so3",))]
 
@@ -146,7 +148,7 @@ class OtherSide(Shapes):
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_the_unsigned_loss_does_not_see_signs(signed, tmp_path):
+def test_the_unsigned_loss_does_not_depend_on_signs(signed, tmp_path):
     register_data("other-side", ["normals"], ["num_shapes"])(OtherSide)
     losses, errors = [], []
     for name in ("shapes", "other-side"):
@@ -163,18 +165,31 @@ def test_the_unsigned_loss_does_not_see_signs(signed, tmp_path):
 @pytest.mark.parametrize(
     "model, words",
     [
-        ({"name": "oriented-dgcnn", "orientation": {"num_layers": -1}}, "Expected num_layers .*got -1"),
-        ({"name": "oriented-dgcnn", "embed_feats": 0}, "^Expected embed_feats to be an integer"),
-        ({"name": "dgcnn", "head_feats": [0]}, r"^Expected head_feats\[0\] to be an integer"),
-        ({"name": "rscnn", "dropout": 7.0}, "^Expected dropout to be a number of at least 0 and below 1"),
-        ({"name": "oriented-dgcnn", "orientation": {"dropout": 7.0}}, "^Expected dropout to be a number"),
-        ({"name": "oriented-rscnn", "k": [8, 0]}, "^Expected k to be an integer of at least 1, got 0"),
+        ({"name": "oriented-dgcnn", "orientation": {"num_layers": -1}}, "num_layers .*got -1"),
+        ({"name": "oriented-dgcnn", "embed_feats": 0}, "embed_feats"),
+        ({"name": "dgcnn", "head_feats": [0]}, r"head_feats\[0\]"),
+        ({"name": "rscnn", "dropout": 7.0}, "dropout"),
+        ({"name": "oriented-rscnn", "k": [8, 0]}, "k .*got 0"),
     ],
 )
-def test_an_argument_that_the_network_refuses_is_an_error_before_data_are_read(model, words, tmp_path):
-    data = {"name": "folder", "raw_dir": str(tmp_path / "not there"), "gravity": "z"}
+def test_an_argument_that_the_model_refuses_is_named(model, words):
+    setup = build(tiny.recipe("pointcls", model=model))
     with pytest.raises(DGLError, match=words):
-        build(tiny.recipe("pointcls", model=model) | {"data": data})
+        setup.make_model()
+
+
+def test_a_training_makes_one_model_for_each_run(tmp_path, monkeypatch):
+    made, original = [], DGCNN.__init__
+
+    @functools.wraps(original)
+    def counted(self, *args, **kwargs):
+        made.append(self)
+        original(self, *args, **kwargs)
+
+    monkeypatch.setattr(DGCNN, "__init__", counted)
+    recipe = tiny.recipe("pointcls", model=tiny.PLAIN, num_runs=2)
+    tiny.train(recipe, tmp_path / "results")
+    assert len(made) == 2
 
 
 def test_the_network_of_a_checkpoint_is_the_trained_one():
@@ -183,12 +198,12 @@ def test_the_network_of_a_checkpoint_is_the_trained_one():
     weights = checkpoint.load(path)["weights"]
     assert isinstance(model, OrientedDGCNN) and not model.training
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-    trained = load_trained(path)
+    trained = load_trained_model(path)
     assert (trained.pipeline, trained.num_points, trained.columns) == ("pointcls", 40, None)
-    assert trained.facts["class_names"][0] == "armchair"
+    assert trained.metadata["class_names"][0] == "armchair"
 
 
-def test_loading_a_network_draws_nothing():
+def test_loading_a_model_leaves_the_generator_as_it_is():
     before = torch.get_rng_state()
     model_of(tiny.trained("pointcls"))
     assert torch.equal(before, torch.get_rng_state())
@@ -206,9 +221,9 @@ def _changed(path, **changes):
     [
         ({"weights": None}, "not the checkpoint of a network"),
         ({"recipe": {}}, "not the checkpoint of a network"),
-        ({"facts": {}}, "num_classes"),
-        ({"facts": {"num_classes": "ten"}}, "describe no network"),
-        ({"facts": {"num_classes": 11}}, "differ"),
+        ({"metadata": {}}, "num_classes"),
+        ({"metadata": {"num_classes": "ten"}}, "describe no network"),
+        ({"metadata": {"num_classes": 11}}, "differ"),
         ({"weights": {}}, "differ"),
         ({"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}}, "os.system"),
     ],
@@ -216,7 +231,7 @@ def _changed(path, **changes):
 def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words):
     path = _changed(tmp_path / "strange.pth", **changes)
     with pytest.raises(DGLError, match=words) as raised:
-        load_trained(path)
+        load_trained_model(path)
     assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
 
 
@@ -236,7 +251,7 @@ def test_a_strangers_checkpoint_does_not_fill_the_memory(tmp_path, model):
     assert path.stat().st_size < 10_000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DGLError, match="large.pth .*larger than its weights"):
-        load_trained(path)
+        load_trained_model(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
 
 
@@ -259,28 +274,28 @@ def _doubled():
     [
         {"recipe": {"plugins": torch.zeros(2)}},
         {"recipe": {"model": _in_itself()}},
-        {"facts": {"num_classes": 10, "class_names": torch.arange(10)}},
+        {"metadata": {"num_classes": 10, "class_names": torch.arange(10)}},
         {"tests": torch.zeros(2)},
         {"release": _in_itself()},
-        {"facts": {"class_names": _doubled()}},
+        {"metadata": {"class_names": _doubled()}},
     ],
     ids=["plugins", "endless", "names", "tests", "release", "doubled"],
 )
-def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, changes):
+def test_more_than_strings_and_numbers_beside_the_weights_is_refused(tmp_path, changes):
     recipe = checkpoint.load(tiny.trained("pointcls"))["recipe"]
     if "recipe" in changes:
         changes = {"recipe": recipe | changes["recipe"]}
     with pytest.raises(DGLError, match="strange.pth is not the checkpoint of a network"):
-        load_trained(_changed(tmp_path / "strange.pth", **changes))
+        load_trained_model(_changed(tmp_path / "strange.pth", **changes))
 
 
 @pytest.mark.parametrize(
-    "facts, words",
+    "metadata, words",
     [
-        ({"class_names": 5}, "class_names to be a list of texts, got int"),
-        ({"class_names": [["a"]] * 10}, "class_names to be a list of texts"),
+        ({"class_names": 5}, "class_names to be a list of strings, got int"),
+        ({"class_names": [["a"]] * 10}, "class_names to be a list of strings"),
         ({"class_names": ["a"]}, "class_names as there are of them, got 1 for 10"),
-        ({"part_names": 5}, "part_names to be a list of texts, got int"),
+        ({"part_names": 5}, "part_names to be a list of strings, got int"),
         ({"part_names": ["a"]}, "part_names as there are of them, got 1 for 30"),
         ({"class_parts": [[0, 30]] * 10}, r"parts from 0 to 29, got \[0, 30\]"),
         ({"class_parts": [[-1]] * 10}, "parts from 0 to 29"),
@@ -289,11 +304,11 @@ def test_more_than_texts_and_numbers_beside_the_weights_is_refused(tmp_path, cha
         ({"num_parts": 0}, "num_parts from 1 to"),
     ],
 )
-def test_facts_that_do_not_fit_each_other_are_refused(tmp_path, facts, words):
+def test_contradictory_metadata_are_refused(tmp_path, metadata, words):
     state = checkpoint.load(tiny.trained("partseg"))
-    path = _changed(tmp_path / "parts.pth", **state | {"facts": state["facts"] | facts})
+    path = _changed(tmp_path / "parts.pth", **state | {"metadata": state["metadata"] | metadata})
     with pytest.raises(DGLError, match=words) as raised:
-        load_trained(path)
+        load_trained_model(path)
     assert "parts.pth" in str(raised.value)
 
 
@@ -311,7 +326,7 @@ def test_a_guard_ends_with_the_network_it_is_for():
 def test_the_number_of_points_is_that_of_the_test_set():
     def trained(num_points):
         recipe = {"data": {"name": "modelnet40", "raw_dir": "data", "num_points": num_points}}
-        return Trained(Path(), recipe, {}, None, None)
+        return TrainedModel(Path(), recipe, {}, None, None)
 
     assert trained({"train": 1024, "val": 256, "test": 200}).num_points == 200
     assert trained({"train": 512}).num_points == 1024  # the data set's own
@@ -350,7 +365,7 @@ class _PartsOfTwo(_Parts):
     "pipeline, cls, category",
     [("pointcls", _Classes, None), ("partseg", _Parts, None), ("partseg", _PartsOfTwo, "1")],
 )
-def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cls, category, tmp_path):
+def test_data_sets_without_class_names_work_from_training_to_predictions(pipeline, cls, category, tmp_path):
     name = f"unnamed-{cls.__name__}".replace("_", "")
     register_data(name, [pipeline])(cls)
     data = {"name": name, "size": 6}
@@ -372,29 +387,29 @@ def test_data_sets_without_names_serve_from_training_to_predictions(pipeline, cl
 
 def test_names_without_a_number_are_kept():
     only = type("Only", (_Unnamed,), {"class_names": ["a", "b"], "num_parts": None})
-    assert facts_of(only("train")) == {"class_names": ["a", "b"]}
+    assert dataset_metadata(only("train")) == {"class_names": ["a", "b"]}
 
 
 def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
     state = checkpoint.load(tiny.trained("pointcls"))
     odd = ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}, {"num_classes": 10**12})
     for changes in odd:
-        checkpoint.save(tmp_path / "odd.pth", state | {"facts": state["facts"] | changes})
+        checkpoint.save(tmp_path / "odd.pth", state | {"metadata": state["metadata"] | changes})
         with pytest.raises(DGLError, match="odd.pth"):
-            load_trained(tmp_path / "odd.pth")
-    for name in ("weights", "facts"):
+            load_trained_model(tmp_path / "odd.pth")
+    for name in ("weights", "metadata"):
         checkpoint.save(tmp_path / "odd.pth", state | {name: [1]})
         with pytest.raises(DGLError, match="odd.pth"):
-            load_trained(tmp_path / "odd.pth")
+            load_trained_model(tmp_path / "odd.pth")
 
 
 def test_parts_have_no_part_where_they_are_not_asked_for():
     dataset = _Classes("test")
     dataset.part_names = ["lid"]
-    assert "num_parts" not in facts_of(dataset)
+    assert "num_parts" not in dataset_metadata(dataset)
 
 
 @pytest.mark.parametrize("scores", [None, 5])
 def test_scores_that_are_none_are_refused(tmp_path, scores):
     with pytest.raises(DGLError, match="Expected scores in .*strange.pth to be a map"):
-        load_trained(_changed(tmp_path / "strange.pth", release={"scores": scores}))
+        load_trained_model(_changed(tmp_path / "strange.pth", release={"scores": scores}))

@@ -10,10 +10,10 @@ from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
+from .._messages import nearest
 from ..data import FixedPoints, NormalizeScale
-from .build import Trained, load_trained
-from .names import nearest
-from .released import released
+from .checkpoints import released
+from .trained_model import TrainedModel, load_trained_model
 
 __all__ = ["Meta", "pretrained"]
 
@@ -62,10 +62,10 @@ def pretrained(name: str | Path) -> nn.Module:
     """
     if not isinstance(name, (str, Path)):
         raise DGLError(f"There is no pretrained network {name!r}; {nearest(name, released())}")
-    trained = load_trained(name)
+    trained = load_trained_model(name)
     trained.model.meta = Meta(
         str(name),
-        list(trained.facts.get("class_names", ())),
+        list(trained.metadata.get("class_names", ())),
         trained.num_points,
         Compose(_steps(trained)),
         trained.scores,
@@ -75,8 +75,8 @@ def pretrained(name: str | Path) -> nn.Module:
     return trained.model
 
 
-def _steps(trained: Trained) -> list[FixedPoints | NormalizeScale]:
+def _steps(trained: TrainedModel) -> list[FixedPoints | NormalizeScale]:
     """As files are prepared by :func:`~dgl_orient.go.apply.apply`, for networks that answer for a cloud."""
     whole = trained.pipeline == "pointcls" and trained.num_points is not None
     steps = [FixedPoints(trained.num_points, trained.sampling)] if whole else []
-    return steps + ([NormalizeScale()] if trained.is_normalised else [])
+    return steps + ([NormalizeScale()] if trained.is_normalized else [])
