@@ -17,7 +17,7 @@ import typer
 from .._extras import to_install
 from ..config import registry
 from ..zoo.catalog import DEFAULT, pretrained_models
-from . import recipes, view_command
+from . import recipes, view
 from .console import COLUMNS_HELP, column_numbers, echo, echo_error
 from .environment import is_main_process
 
@@ -143,7 +143,7 @@ def _check_only_cfg(ctx: typer.Context) -> None:
         raise UserError(f"With --cfg the recipe says {flags}; write it there.")
 
 
-app.command(epilog=_examples(*view_command.EXAMPLES))(view_command.view)
+app.command(epilog=_examples(*view.EXAMPLES))(view.view)
 
 
 @app.command(epilog=_examples("export --cfg cfg.yaml --output script.py"))

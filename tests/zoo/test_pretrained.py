@@ -204,13 +204,13 @@ def test_it_needs_no_more_than_the_core(tmp_path):
 
 def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, network, tmp_path):
     """Random points would be nearer to each other."""
-    from dgl_orient.go.posed import read_subject
+    from dgl_orient.go.view_cloud import read_input
     from dgl_orient.zoo.trained_model import load_trained_model
 
     write_cloud(tmp_path / "chair.npz", chair)
     trained = load_trained_model(DEFAULT)
     assert trained.sampling == "farthest"
-    sampled = read_subject(tmp_path / "chair.npz", trained, None, None, seed=0).graph.ndata["pos"].numpy()
+    sampled = read_input(tmp_path / "chair.npz", trained).graph.ndata["pos"].numpy()
     expected = network.meta.transform(dgl_orient.point_cloud(chair)).ndata["pos"].numpy()
     assert len(sampled) == trained.num_points
     assert nearest_distance(sampled) == pytest.approx(nearest_distance(expected), rel=0.02)
