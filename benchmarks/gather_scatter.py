@@ -1,6 +1,6 @@
-"""The layers written the plain way, with features and frames copied to every edge: what ours replace.
+"""Reference implementations of the layers by gather and scatter, which materialise features on all edges.
 
-Each function computes what the layer's forward does, with the layer's own parameters.
+Each function repositions the forward of a layer and uses its parameters.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dgl_orient.nn.neighbourhoods import Edges
 
 
 @contextmanager
-def gathered_layers():
-    """Within it, all layers compute on gathered edges."""
+def gather_scatter_layers():
+    """Context in which all layers compute by gather and scatter."""
     with (
         patch.object(OrientedEdgeConv, "forward", _edgeconv),
         patch.object(OrientedRSConv, "forward", _rsconv),
@@ -34,7 +34,7 @@ def _pair(value, graph):
     return value if isinstance(value, tuple) else (value, value)
 
 
-def _largest(graph: dgl.DGLGraph, message: Tensor) -> Tensor:
+def _max(graph: dgl.DGLGraph, message: Tensor) -> Tensor:
     return dgl.ops.copy_e_max(graph, message)
 
 
@@ -56,28 +56,28 @@ def _edgeconv(self, graph, feat=None, pos=None, orient=None):
     message = torch.nn.functional.linear(torch.cat(inputs, 1), torch.cat(weights, 1), self.bias)
     if self.norms:
         message = self.norms[0](message)
-    return _largest(graph, self.activation(message))
+    return _max(graph, self.activation(message))
 
 
 def _rsconv(self, graph, feat, pos, orient):
     src, dst = graph.edges()
-    places = _pair(pos, graph)
-    vec = places[0][src] - places[1][dst]
-    seen = vec if orient is None else _local(graph, pos, orient)
-    relation = torch.cat([_norm(vec, -1).unsqueeze(1), seen], 1)
+    positions = _pair(pos, graph)
+    vec = positions[0][src] - positions[1][dst]
+    local = vec if orient is None else _local(graph, pos, orient)
+    relation = torch.cat([_norm(vec, -1).unsqueeze(1), local], 1)
     weight = self.mapping(torch.relu(self.relation_norm(self.relation(relation))))
-    message = _largest(graph, weight * _pair(feat, graph)[0][src])
+    message = _max(graph, weight * _pair(feat, graph)[0][src])
     message = self.activation(self.message_norm(message))
     return self.activation(self.raising_norm(self.raising(message)))
 
 
 def _norm(vec: Tensor, dim: int) -> Tensor:
-    """The norm as one writes it where its gradient shall be finite."""
+    """The norm with a finite gradient at zero."""
     return vec.square().sum(dim).clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
 
 
 class _Edges(Edges):
-    """Means and receivers' values as DGL's kernels give them."""
+    """Reductions over edges by DGL's kernels."""
 
     def __init__(self, graph) -> None:
         self.graph = graph
@@ -93,7 +93,7 @@ class _Edges(Edges):
 
 
 def _gvp(self, feat, vec):
-    """A GVP as its authors lay vectors out, ``(E, C, 3)``."""
+    """A GVP with the layout of its authors, ``(E, C, 3)``."""
     hidden = self.hidden(vec.transpose(-1, -2))  # (E, 3, C)
     feat = self.scalar(torch.cat([feat, _norm(hidden, -2)], -1))
     vec = self.vector(hidden)
@@ -106,9 +106,9 @@ def _gvp(self, feat, vec):
 
 def _vgconv(self, graph, feat, vec, pos):
     src, dst = graph.edges()
-    places = _pair(pos, graph)
+    positions = _pair(pos, graph)
     edges = _Edges(graph)
-    edge_feat, edge_vec = edge_geometry(edges, places[1][dst] - places[0][src], self.messages.edges)
+    edge_feat, edge_vec = edge_geometry(edges, positions[1][dst] - positions[0][src], self.messages.edges)
     feats, vecs = [edge_feat], [edge_vec.unsqueeze(1)]
     index = {"receiver": (1, dst), "sender": (0, src)}
     for number, party in enumerate(self.parties):

@@ -1,6 +1,6 @@
-"""Feeding against training: seconds a batch of the loader alone, and of a training step on such a batch.
+"""Loading against training: seconds of the loader per batch, and of a training step on such a batch.
 
-32 clouds of 1,024 points, turned, scaled and jittered; loaded by this process, by one worker and by two.
+32 clouds of 1,024 points, rotated, scaled and jittered; loaded by this process, by one worker and by two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORKERS = (0, 1, 2)
 
 
 class RandomClouds(PointCloudDataset):
-    """As many clouds as an epoch of the measurement needs."""
+    """The random clouds of an epoch."""
 
     def process(self) -> None:
         rng = np.random.default_rng(self.seed)
@@ -35,7 +35,7 @@ class RandomClouds(PointCloudDataset):
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """A row for each network and number of workers: how many times a step outlasts the loading."""
+    """A row for each network and number of workers: time of a step in units of loading."""
     torch.manual_seed(seed)
     dataset = RandomClouds(
         "random", seed=seed, transform=Compose([RandomRotate("so3"), RandomScale(), RandomJitter()])

@@ -1,4 +1,4 @@
-"""Timing of alternatives, and storing of results with what they depend on."""
+"""Timing of alternatives, and results with the machine and versions they depend on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def compare(alternatives: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each alternative, run in turns so that all meet the same disturbances."""
+    """Median seconds of each alternative, run alternately so that load of the machine affects all alike."""
     for function in alternatives.values():
         function()
     times: dict[str, list[float]] = {name: [] for name in alternatives}
@@ -40,7 +40,7 @@ def store(name: str, rows: list[dict], full: bool, seed: int) -> None:
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on."""
+    """Machine and versions on which figures depend."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),

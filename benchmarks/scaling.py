@@ -1,4 +1,4 @@
-"""One cloud of ever more points through the small ``OrientedDGCNN``: time and memory per point."""
+"""Inference of ``OrientedDGCNN.light`` on one cloud: time and memory per point by the number of points."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ import torch
 import dgl_orient
 from dgl_orient.models import OrientedDGCNN
 
-from .children import call, peak_megabytes
+from .subprocess_runs import peak_megabytes, run_module
 
 SHORT = (1_000, 10_000)
 FULL = (1_000, 10_000, 100_000, 1_000_000)
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """A row for each size, each measured in a process of its own."""
+    """A row for each number of points, measured in a process of its own."""
     rows = []
     for points in FULL if full else SHORT:
-        row = {"points": points} | call("benchmarks.growth", seed, points)
+        row = {"points": points} | run_module("benchmarks.scaling", seed, points)
         rows.append(row)
-        row["time of the smallest"] = round(row["us per point"] / rows[0]["us per point"], 2)
+        row["relative time per point"] = round(row["us per point"] / rows[0]["us per point"], 2)
         print(row, flush=True)
     return rows
 
 
 @torch.no_grad()
 def _measure(points: int) -> dict:
-    net = OrientedDGCNN.light(40).eval()  # its graph is static
+    net = OrientedDGCNN.light(40).eval()  # with a static graph
     cloud = dgl_orient.point_cloud(torch.randn(points, 3))
     before = peak_megabytes()
     seconds = []

@@ -1,4 +1,4 @@
-"""Measurements in processes of their own: under both allocator settings, and for peak memory."""
+"""Measurements in a process of their own: with both allocator settings, and for peak memory."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-# glibc maps and unmaps large blocks at every operation unless told to keep them.
+# By default glibc maps and unmaps large blocks at every operation.
 ALLOCATORS = {
     "default": {},
     "tuned": {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592"},
 }
 
 
-def call(module: str, *arguments: object, allocator: str = "default") -> dict:
-    """The JSON that ``python -m module arguments`` prints last."""
+def run_module(module: str, *arguments: object, allocator: str = "default") -> dict:
+    """Run ``python -m module arguments``, and return the JSON that it prints last."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MALLOC_")}
     command = [sys.executable, "-m", module, *map(str, arguments)]
     done = subprocess.run(
@@ -27,7 +27,7 @@ def call(module: str, *arguments: object, allocator: str = "default") -> dict:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held so far."""
-    # Not getrusage: its figure begins at what the parent held.
+    """The peak memory of this process so far."""
+    # Not getrusage, which starts from the memory of the parent process.
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1024
