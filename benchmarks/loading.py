@@ -10,14 +10,13 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from dgl.transforms import Compose
-from torch import nn
 
 from dgl_orient.data.dataset import PointCloudDataset, PointClouds
 from dgl_orient.data.loader import PointCloudLoader, point_cloud_loader
 from dgl_orient.data.transforms import RandomJitter, RandomRotate, RandomScale
 from dgl_orient.models import DGCNN, OrientedDGCNN
 
-from .report import compare
+from .report import compare, training_step
 
 BATCH, POINTS, BATCHES, CLASSES = 32, 1024, 8, 40
 WORKERS = (0, 1, 2)
@@ -50,7 +49,7 @@ def run(full: bool, seed: int) -> list[dict]:
     batch = next(iter(loaders[0]))
     seconds = compare(
         {f"{workers} workers": _epoch(loader) for workers, loader in loaders.items()}
-        | {name: _step(network, *batch) for name, network in networks.items()},
+        | {name: training_step(network, *batch) for name, network in networks.items()},
         repeats=7 if full else 1,
     )
     rows = []
@@ -70,14 +69,3 @@ def _epoch(loader: PointCloudLoader) -> Callable[[], None]:
             pass
 
     return epoch
-
-
-def _step(network: nn.Module, graph, label: torch.Tensor) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(network(graph), label).backward()
-        optimizer.step()
-
-    return step

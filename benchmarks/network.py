@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import dgl
 import torch
@@ -20,7 +19,7 @@ from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedRSCNN
 from dgl_orient.models.blocks import CloudClassifier, clouds_of
 
 from .gather_scatter import gather_scatter_layers
-from .report import compare
+from .report import compare, training_step
 from .subprocess_runs import ALLOCATORS, run_module
 
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
@@ -32,18 +31,18 @@ class DGLsDGCNN(nn.Module):
     def __init__(self, num_classes: int, widths=(64, 64, 128, 256), k: int = 20) -> None:
         super().__init__()
         self.k = k
-        sizes = [3, *widths]
-        self.convs = nn.ModuleList(dgl.nn.EdgeConv(a, b, batch_norm=True) for a, b in zip(sizes, widths))
+        channels = [3, *widths]
+        self.convs = nn.ModuleList(dgl.nn.EdgeConv(a, b, batch_norm=True) for a, b in zip(channels, widths))
         self.head = CloudClassifier(sum(widths), num_classes, 1024, (512, 256), 0.5)
 
     def forward(self, graph: dgl.DGLGraph) -> torch.Tensor:
-        feat, sizes = clouds_of(graph, self)
+        feat, num_points = clouds_of(graph, self)
         outputs = []
         for conv in self.convs:
-            knn = dgl.knn_graph(feat.detach().view(len(sizes), -1, feat.shape[1]), self.k)
+            knn = dgl.knn_graph(feat.detach().view(len(num_points), -1, feat.shape[1]), self.k)
             feat = nn.functional.leaky_relu(conv(knn, feat), 0.2)
             outputs.append(feat)
-        return self.head(sizes, torch.cat(outputs, 1))
+        return self.head(num_points, torch.cat(outputs, 1))
 
 
 def run(full: bool, seed: int) -> list[dict]:
@@ -67,17 +66,14 @@ PAIRS = {
 
 
 def _step(network: nn.Module, gather_scatter: bool = False) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * POINTS, 3), [POINTS] * CLOUDS)
-    label = torch.arange(CLOUDS)
+    step = training_step(network, cloud, torch.arange(CLOUDS))
 
-    def step() -> None:
-        with gather_scatter_layers() if gather_scatter else nullcontext():
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(network(cloud), label).backward()
-            optimizer.step()
+    def gather_scatter_step() -> None:
+        with gather_scatter_layers():
+            step()
 
-    return step
+    return gather_scatter_step if gather_scatter else step
 
 
 @torch.no_grad()

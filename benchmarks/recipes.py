@@ -51,7 +51,7 @@ def run(full: bool, seed: int) -> list[dict]:
 
 def _measure(name: str, batches: int, seed: int) -> dict:
     recipe = read(shipped_recipes()[f"{name}.yaml"].path)
-    data, sizes = _available_data(recipe["data"], (WARM_UP + batches) * 64)
+    data, split_sizes = _available_data(recipe["data"], (WARM_UP + batches) * 64)
     start = time.perf_counter()
     job = build(check(recipe | {"data": data}))
     building = time.perf_counter() - start
@@ -59,14 +59,14 @@ def _measure(name: str, batches: int, seed: int) -> dict:
     run = Run(0, job.task, job.make_model(), settings)
     step = _seconds(batches, _steps(job, run, seed))
     evaluation = _seconds(batches, _evaluations(job, run))
-    train, val, test = sizes or map(len, (job.splits.train, job.splits.val, job.splits.tests["test"]))
+    train, val, test = split_sizes or map(len, (job.splits.train, job.splits.val, job.splits.tests["test"]))
     steps = max(1, train // settings.train_batch_size) * settings.num_epochs
     evaluated = ceil(val / settings.eval_batch_size) * settings.num_epochs + ceil(
         test / settings.eval_batch_size
     )
     minutes = (building + settings.num_runs * (steps * step + evaluated * evaluation)) / 60
     return {
-        "data": "synthetic shapes" if sizes else data["name"],
+        "data": "synthetic shapes" if split_sizes else data["name"],
         "steps": steps,
         "s / step": round(step, 4),
         "s / evaluated batch": round(evaluation, 4),
@@ -76,7 +76,7 @@ def _measure(name: str, batches: int, seed: int) -> dict:
 
 
 def _available_data(data: dict, num_shapes: int) -> tuple[dict, tuple[int, int, int] | None]:
-    """The data section of a recipe, and sizes of the splits if synthetic shapes replace the download."""
+    """The data section of a recipe, and the sizes of its splits if synthetic shapes replace the download."""
     if data["name"] not in CLOUDS:
         return data, None
     folder = os.environ.get(FOLDER)

@@ -12,6 +12,7 @@ from statistics import median
 
 import dgl
 import torch
+from torch import nn
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,6 +28,18 @@ def compare(alternatives: dict[str, Callable[[], object]], repeats: int) -> dict
             function()
             times[name].append(time.perf_counter() - start)
     return {name: median(values) for name, values in times.items()}
+
+
+def training_step(network: nn.Module, graph: dgl.DGLGraph, label: torch.Tensor) -> Callable[[], None]:
+    """A function that makes a training step (forward, backward, Adam) of a classification network."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(network(graph), label).backward()
+        optimizer.step()
+
+    return step
 
 
 def store(name: str, rows: list[dict], full: bool, seed: int) -> None:

@@ -52,15 +52,15 @@ def run(full: bool, seed: int) -> list[dict]:
 
 def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
     """The forward pass of each stage on given inputs; neighbour search is part of two of them."""
-    pos, sizes = clouds_of(cloud, net)
+    pos, num_points = clouds_of(cloud, net)
     with torch.no_grad():
-        oriented = net.orientation_encoder(pos, sizes)
-        points = net.backbone(pos, sizes, oriented.feat, oriented.orient)
+        oriented = net.orientation_encoder(pos, num_points)
+        points = net.backbone(pos, num_points, oriented.feat, oriented.orient)
     feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
     return {
-        "orientation": lambda: list(net.orientation_encoder(pos, sizes)[:2]),
-        "convs": lambda: [net.backbone(pos, sizes, feat, orient)],
-        "head": lambda: [net.head(sizes, points)],
+        "orientation": lambda: list(net.orientation_encoder(pos, num_points)[:2]),
+        "convs": lambda: [net.backbone(pos, num_points, feat, orient)],
+        "head": lambda: [net.head(num_points, points)],
     }
 
 

@@ -27,10 +27,8 @@ def make_parser(experiment: str, description: str, examples: str) -> argparse.Ar
     )
 
 
-def add_command(
-    commands, name: str, text: str, function: Callable[[argparse.Namespace, Folders], None]
-) -> argparse.ArgumentParser:
-    """Add a command to subparsers; its own arguments are added to the returned parser."""
+def add_command(commands, name: str, text: str, function: Callable[..., None]) -> argparse.ArgumentParser:
+    """Add a command whose function gets folders and all options as keywords."""
     command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("--folder", type=Path, help="of checkpoints and data, default runs/EXPERIMENT")
     quick = "a smoke test: little data, results in FOLDER/quick/results"
@@ -41,10 +39,11 @@ def add_command(
 
 def run(experiment: str, parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     """Run a command and return its exit code."""
-    options = parser.parse_args(argv)
+    options = vars(parser.parse_args(argv))
+    function, folder = options.pop("function"), options.pop("folder")
     prepare()
     try:
-        options.function(options, Folders.of(experiment, options.folder, options.quick))
+        function(folders=Folders.of(experiment, folder, options["quick"]), **options)
     except DGLError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

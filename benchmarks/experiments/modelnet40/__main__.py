@@ -34,20 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser("modelnet40", "Networks on ModelNet40 by the protocols of rotations.", _EXAMPLES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = _add(commands, "protocol", "train networks and evaluate them by the protocols", _protocol)
+    command = _add(commands, "protocol", "train networks and evaluate them by the protocols", train_protocol)
     command.add_argument("--task", choices=NETWORKS, default="cls", help="default %(default)s")
     command.add_argument("--models", nargs="+", choices=NETWORKS["cls"], help="default all of the task")
     command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
     command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
     command.add_argument("--seed", type=int, default=0)
-    command = _add(commands, "long", "train the oriented DGCNN for longer", _long)
+    command = _add(commands, "long", "train the oriented DGCNN for longer", train_long)
     command.add_argument("kind", choices=LONG, help="the protocols' recipe, or more augmentation")
     command.add_argument("--epochs", type=int, required=True)
     command.add_argument("--init", metavar="CPT", help="a checkpoint or a pretrained model to start from")
-    command = _add(commands, "trials", "repeat trials of the table, by their recipes", _trials)
+    command = _add(commands, "trials", "repeat trials of the table, by their recipes", train_trials)
     command.add_argument("names", nargs="+", metavar="TRIAL", help="a file in results/modelnet40/trials")
     for name in EVALUATIONS:
-        command = _add(commands, name, f"evaluate trained networks: {name.replace('_', ' ')}", _evaluate)
+        command = _add(commands, name, f"evaluate trained networks: {name.replace('_', ' ')}", evaluate)
         command.add_argument("runs", nargs="+", metavar="RUN", help="such as cls_dgcnn_z_30_0")
         command.set_defaults(evaluation=name)
     add_command(commands, "summary", "render all records as tables and plots", _summary)
@@ -60,26 +60,7 @@ def _add(commands, name: str, text: str, function) -> argparse.ArgumentParser:
     return command
 
 
-def _protocol(options: argparse.Namespace, folders: Folders) -> None:
-    models = options.models or list(NETWORKS[options.task])
-    epochs = options.epochs or (2 if options.quick else EPOCHS[options.task])
-    given = options.seed, folders, options.raw_dir, options.quick
-    train_protocol(options.task, models, options.train, epochs, *given)
-
-
-def _long(options: argparse.Namespace, folders: Folders) -> None:
-    train_long(options.kind, options.epochs, options.init, folders, options.raw_dir, options.quick)
-
-
-def _trials(options: argparse.Namespace, folders: Folders) -> None:
-    train_trials(options.names, folders, options.raw_dir, options.quick)
-
-
-def _evaluate(options: argparse.Namespace, folders: Folders) -> None:
-    evaluate(options.evaluation, options.runs, folders, options.raw_dir, options.quick)
-
-
-def _summary(options: argparse.Namespace, folders: Folders) -> None:
+def _summary(folders: Folders, quick: bool) -> None:
     results = Results.read(folders.results)
     template = Path(__file__).with_name("page.md")
     write_results(folders.results, results.summary(), template, make_tables(results), plots(results))

@@ -36,24 +36,8 @@ def thin_out(
     .. math::
         p_i = e^{-s t_i}
 
-    where :math:`t_i` runs from 0 to 1 between the ends of the cloud, so that densities at the ends differ by
-    the factor :math:`e^s`.
-
-    Parameters
-    ----------
-    pos : Tensor
-        A cloud ``(N, 3)``.
-    strength : float
-        The rate s; 0 keeps all points.
-    generator : torch.Generator
-        Source of random numbers.
-    max_points : int, optional
-        Keep a random subset of this size, if more are left.
-
-    Returns
-    -------
-    pos, index : Tensor
-        The remaining points, at least one, and their rows.
+    where s is the strength and :math:`t_i` runs from 0 to 1 between the ends of the cloud ``(N, 3)``. Returns
+    the remaining points, at least one and at most ``max_points``, and their rows.
     """
     direction = torch.randn(3, dtype=pos.dtype, generator=generator)
     along = pos @ direction
@@ -67,16 +51,9 @@ def thin_out(
 
 
 class Corrupt(BaseTransform):
-    """Corrupt a cloud with random numbers of PyTorch's global generator.
+    """One of :data:`CORRUPTIONS`, with random numbers of PyTorch's global generator.
 
-    Parameters
-    ----------
-    name : str
-        One of :data:`CORRUPTIONS`.
-    severity : float
-        How much.
-    num_points : int
-        Points per cloud that the network was trained with.
+    ``num_points`` is the number of points of a cloud in training.
     """
 
     def __init__(self, name: str, severity: float, num_points: int) -> None:

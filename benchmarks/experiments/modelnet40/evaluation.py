@@ -56,18 +56,9 @@ class Network:
     def predict(
         self, split: str, steps: Sequence[BaseTransform], num_points: int | None = None, epoch: int = 0
     ) -> tuple[Tensor, Tensor]:
-        """Logits ``(B, num_classes)`` and labels of a split.
+        """Logits ``(B, num_classes)`` and labels of a split, its clouds normalised and then transformed.
 
-        Parameters
-        ----------
-        split : str
-            One of :data:`SPLITS`.
-        steps : sequence of transforms
-            Applied to every cloud after it is centered and scaled to radius 1.
-        num_points : int, optional
-            Points per cloud, if not those of the recipe.
-        epoch : int
-            Selects the random numbers of the transforms; 0 are those of the protocols' test sets.
+        ``epoch`` selects the random numbers of the transforms; 0 are those of the protocols' test sets.
         """
         options = data_options(localize(self.trained.recipe, self.raw_dir), split)
         options |= {} if num_points is None else {"num_points": num_points}
@@ -78,15 +69,15 @@ class Network:
         return torch.cat(logits), torch.cat(labels)
 
 
-def evaluate(name: str, runs: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
-    """Evaluate the networks of runs, and add the figures to ``NAME.json`` of the results.
+def evaluate(evaluation: str, runs: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
+    """Evaluate the networks of runs, and add the figures to ``EVALUATION.json`` of the results.
 
     Raises
     ------
     DGLError
         At the end, if some runs have no trained network; the others are evaluated.
     """
-    path = folders.results / f"{name}.json"
+    path = folders.results / f"{evaluation}.json"
     records = (read_json(path) or {}).get("networks", {})
     failed = []
     for run in runs:
@@ -99,9 +90,10 @@ def evaluate(name: str, runs: Sequence[str], folders: Folders, raw_dir: Path, qu
         if run in records and not differences(records[run]["recipe"], trained.recipe):
             print(f"{run} is done.", flush=True)
             continue
-        figures = EVALUATIONS[name](Network(trained, raw_dir, quick))
+        figures = EVALUATIONS[evaluation](Network(trained, raw_dir, quick))
         print(f"{run}: {figures}", flush=True)
-        command = f"python -m benchmarks.experiments.modelnet40 {name} {run}{' --quick' if quick else ''}"
+        command = f"python -m benchmarks.experiments.modelnet40 {evaluation} {run}"
+        command += " --quick" if quick else ""
         epochs = trained.recipe["general_pipeline"]["num_epochs"]
         records[run] = {"command": command, **figures, "epochs": epochs, "recipe": trained.recipe}
         write_json(path, {"machine": machine(), "networks": records}, levels=3)

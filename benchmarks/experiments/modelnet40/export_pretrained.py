@@ -40,22 +40,8 @@ _DATA = {
 def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> Path:
     """Write a network trained on ModelNet40 as a pretrained model.
 
-    The file holds the weights, the recipe without folders of this machine, the metadata of the data set, the
-    test scores and, if the training was initialised from another one, the origin of its weights.
-
-    Parameters
-    ----------
-    path : str or Path
-        The checkpoint ``run_0.pth`` of a complete training.
-    name : str
-        Of the pretrained model.
-    folder : str or Path
-        Where to write.
-
-    Returns
-    -------
-    Path
-        The file.
+    The file has the weights of the checkpoint ``run_0.pth`` of a complete training, the recipe without
+    folders of this machine, the metadata of the data set, the test scores and the origin of initial weights.
 
     Raises
     ------

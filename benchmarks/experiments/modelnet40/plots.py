@@ -87,7 +87,7 @@ def _curve(axes: Axes, record: Record, name: str, factor: float) -> None:
 
 
 def _style(name: str) -> dict[str, str]:
-    """Line of a network and its training or protocol; long trainings of one kind look alike."""
+    """Line of a network and its training or protocol; long trainings of one kind have one colour."""
     network, rotations = name.split()
     colour = _COLOURS[network.rpartition("-")[0] if network.startswith("long-") else network]
     return dict(color=colour, linestyle=_STYLES[rotations])

@@ -87,20 +87,9 @@ _COMMAND = "python -m benchmarks.experiments.modelnet40"
 
 
 def protocol_run(task: str, model: str, train: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
-    """The training of a network by a protocol.
+    """The training of a network of :data:`NETWORKS` with rotations of :data:`PROTOCOLS`.
 
-    Parameters
-    ----------
-    task : str
-        ``"cls"`` or ``"normals"``.
-    model : str
-        One of :data:`NETWORKS` of the task.
-    train : str
-        Rotations in training, one of :data:`PROTOCOLS`.
-    epochs, seed : int
-        Of the training. The order of the clouds and their augmentation depend on the seed alone.
-    quick : bool
-        Whether to train with fewer points, as a smoke test.
+    The order of the clouds and their augmentation depend on the seed alone.
 
     Examples
     --------

@@ -17,23 +17,25 @@ from dgl_orient.train.loop import Splits
 from dgl_orient.train.records import differences
 
 from ..training import Folders, Run, train_all
-from .recipes import PROTOCOLS, long_run, protocol_run, subset, trial_run
+from .recipes import EPOCHS, NETWORKS, PROTOCOLS, long_run, protocol_run, subset, trial_run
 
 __all__ = ["localize", "train_long", "train_protocol", "train_trials"]
 
 
 def train_protocol(
     task: str,
-    models: Sequence[str],
-    trainings: Sequence[str],
-    epochs: int,
+    models: Sequence[str] | None,
+    train: Sequence[str],
+    epochs: int | None,
     seed: int,
     folders: Folders,
     raw_dir: Path,
     quick: bool,
 ) -> None:
-    """Train networks with one kind of rotations, and evaluate them by the protocols."""
-    runs = [protocol_run(task, model, train, epochs, seed, quick) for train in trainings for model in models]
+    """Train networks, by default all of the task, with rotations, and evaluate them by the protocols."""
+    epochs = epochs or (2 if quick else EPOCHS[task])
+    models = models or list(NETWORKS[task])
+    runs = [protocol_run(task, model, each, epochs, seed, quick) for each in train for model in models]
     train_all(runs, folders, lambda run: _job(run, raw_dir, _tests(run), quick))
 
 

@@ -34,20 +34,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = make_parser("nbody", "Compare N-body networks on the same data in the same loop.", _EXAMPLES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = add_command(commands, "protocol", "train networks with several seeds", _protocol)
+    command = add_command(commands, "protocol", "train networks with several seeds", train_protocol)
     command.add_argument("--variant", choices=VARIANTS, required=True, help="particles, and whether in a box")
     command.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="default all but one")
     command.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2), help="of networks, not of data")
     command.add_argument("--epochs", type=int, default=100)
-    command = add_command(commands, "ablation", "train oriented-nbody with one change at a time", _ablation)
+    command = add_command(
+        commands, "ablation", "train oriented-nbody with one change at a time", train_ablation
+    )
     command.add_argument("--epochs", type=int, default=40)
-    command = add_command(commands, "efficiency", "train on 100 to 3,000 trajectories", _efficiency)
+    command = add_command(commands, "efficiency", "train on 100 to 3,000 trajectories", train_efficiency)
     command.add_argument("--epochs", type=int, default=100, help="of 3,000 trajectories each, with repeats")
-    command = add_command(commands, "speed", "time an epoch of all networks alternately", _speed)
+    command = add_command(commands, "speed", "time an epoch of all networks alternately", measure_speed)
     command.add_argument("--variants", nargs="+", choices=VARIANTS, default=("n5", "n10", "n20"))
     command.add_argument("--batches", type=int, default=5, help="of training and of validation")
     command.add_argument("--repeats", type=int, default=7)
-    command = add_command(commands, "rollout", "apply networks of the protocol ten times", _rollout)
+    command = add_command(commands, "rollout", "apply networks of the protocol ten times", measure_rollout)
     command.add_argument("--models", nargs="+", choices=MODELS, default=("oriented-nbody", "egnn"))
     command.add_argument("--epochs", type=int, default=100, help="of their trainings, seed 0, n10")
     command.add_argument("--systems", type=int, default=500, help="of the test set, default %(default)s")
@@ -55,27 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _protocol(options: argparse.Namespace, folders: Folders) -> None:
-    train_protocol(options.variant, options.models, options.seeds, options.epochs, folders, options.quick)
-
-
-def _ablation(options: argparse.Namespace, folders: Folders) -> None:
-    train_ablation(options.epochs, folders, options.quick)
-
-
-def _efficiency(options: argparse.Namespace, folders: Folders) -> None:
-    train_efficiency(options.epochs, folders, options.quick)
-
-
-def _speed(options: argparse.Namespace, folders: Folders) -> None:
-    measure_speed(options.variants, options.batches, options.repeats, folders, options.quick)
-
-
-def _rollout(options: argparse.Namespace, folders: Folders) -> None:
-    measure_rollout(options.models, options.epochs, options.systems, folders, options.quick)
-
-
-def _summary(options: argparse.Namespace, folders: Folders) -> None:
+def _summary(folders: Folders, quick: bool) -> None:
     results, template = Results.read(folders.results), Path(__file__).with_name("page.md")
     write_results(folders.results, results.summary(), template, make_tables(results), plots(results))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..results_page import add_legend
-from .recipes import SIZES
+from .recipes import TRAIN_SIZES
 from .results import Results, test_mse
 from .rollout import GROUND_TRUTH, SIMULATOR, TRUE_VELOCITIES
 from .training import EFFICIENCY_MODELS
@@ -68,11 +68,11 @@ def _data_efficiency(figure: Figure, results: Results) -> None:
     figure.set_size_inches(5.5, 4.2)
     axes, records = figure.subplots(), results.efficiency()
     for model in EFFICIENCY_MODELS:
-        points = [(size, test_mse(records[model, size])) for size in SIZES if (model, size) in records]
+        points = [(size, test_mse(records[model, size])) for size in TRAIN_SIZES if (model, size) in records]
         if points:
             axes.plot(*zip(*points), "o-", color=_COLOURS[model], label=model)
     axes.set(xscale="log", yscale="log", title="n10", xlabel="training trajectories", ylabel="test error")
-    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+    axes.set_xticks(TRAIN_SIZES, [f"{size:,}" for size in TRAIN_SIZES])
     add_legend(axes)
 
 

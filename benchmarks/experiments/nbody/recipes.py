@@ -10,7 +10,7 @@ from dgl_orient.go.recipe import check, read
 
 from ..training import Run, one_of
 
-__all__ = ["ABLATION", "MODELS", "SIZES", "VARIANTS", "ablation_run", "efficiency_run", "protocol_run"]
+__all__ = ["ABLATION", "MODELS", "TRAIN_SIZES", "VARIANTS", "ablation_run", "efficiency_run", "protocol_run"]
 
 _RECIPES = Path(__file__).parents[3] / "recipes"
 _COMMAND = "python -m benchmarks.experiments.nbody"
@@ -53,7 +53,7 @@ ABLATION: dict[str, dict[str, object]] = {
 }
 
 #: Training trajectories for data efficiency.
-SIZES = (100, 300, 1000, 3000)
+TRAIN_SIZES = (100, 300, 1000, 3000)
 
 
 def protocol_run(variant: str, model: str, seed: int, epochs: int, quick: bool = False) -> Run:
@@ -80,7 +80,7 @@ def ablation_run(change: str, epochs: int, quick: bool = False) -> Run:
 
 def efficiency_run(model: str, size: int, epochs: int, quick: bool = False) -> Run:
     """The training of a network on so many trajectories of 10 particles; with all of them, the protocol's."""
-    if size == SIZES[-1]:
+    if size == TRAIN_SIZES[-1]:
         return protocol_run("n10", model, 0, epochs, quick)
     recipe = _recipe("n10", model, 0, epochs)
     recipe["data"]["size"] |= {"train": size}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..json_files import read_json, read_records
 from ..training import Record
-from .recipes import ABLATION, MODELS, SIZES, VARIANTS
+from .recipes import ABLATION, MODELS, TRAIN_SIZES, VARIANTS
 from .training import EFFICIENCY_MODELS
 
 __all__ = ["Results", "test_mse"]
@@ -31,16 +31,14 @@ class Results:
 
     def protocol(self, variant: str) -> dict[str, list[Record]]:
         """The trainings of a variant with the most epochs, by network; one for each seed."""
-        found = {
-            model: [record for name, record in self.runs.items() if name.startswith(f"{variant}_{model}_")]
-            for model in MODELS
-        }
-        epochs = max((record["epochs"] for records in found.values() for record in records), default=0)
-        longest = {
-            model: [record for record in records if record["epochs"] == epochs]
-            for model, records in found.items()
-        }
-        return {model: records for model, records in longest.items() if records}
+        runs = {name: record for name, record in self.runs.items() if name.startswith(f"{variant}_")}
+        epochs = max((record["epochs"] for record in runs.values()), default=0)
+        models: dict[str, list[Record]] = {}
+        for model in MODELS:
+            for name, record in runs.items():
+                if name.startswith(f"{variant}_{model}_") and record["epochs"] == epochs:
+                    models.setdefault(model, []).append(record)
+        return models
 
     def ablation(self) -> dict[str, Record]:
         """By changes, in the order of :data:`ABLATION`."""
@@ -49,14 +47,14 @@ class Results:
 
     def efficiency(self) -> dict[tuple[str, int], Record]:
         """By network and number of training trajectories."""
-        found = {}
+        records = {}
         for model in EFFICIENCY_MODELS:
             for name, record in self.runs.items():
                 if name.startswith(f"efficiency_{model}_"):
-                    found[model, int(name.split("_")[2])] = record
+                    records[model, int(name.split("_")[2])] = record
             for record in self.protocol("n10").get(model, ())[:1]:
-                found[model, SIZES[-1]] = record
-        return found
+                records[model, TRAIN_SIZES[-1]] = record
+        return records
 
     def seconds_per_epoch(self, variant: str, model: str) -> float | None:
         """As measured by ``speed``, which neither a box nor another optimizer changes."""

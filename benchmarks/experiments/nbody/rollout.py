@@ -78,18 +78,8 @@ def roll_out(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions and velocities ``(11, B, n, 3)`` from applying a step to its own results.
 
+    Velocities are displacement over the time of a step, unless the true ones ``(11, B, n, 3)`` are given.
     Systems that diverge are NaN from then on.
-
-    Parameters
-    ----------
-    step : callable
-        From positions, velocities and charges to positions.
-    pos, vel, charge : array
-        The initial state.
-    time : float
-        Duration of a step.
-    true_vel : array, optional
-        Velocities after each step ``(11, B, n, 3)``; not given, displacement over time.
     """
     positions, velocities = [pos], [vel]
     for number in range(1, _STEPS + 1):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..results_page import describe_machine, table
 from ..training import Record
-from .recipes import SIZES
+from .recipes import TRAIN_SIZES
 from .results import Results, test_mse
 from .training import EFFICIENCY_MODELS
 
@@ -85,7 +85,10 @@ def _speed(results: Results) -> str:
 def _efficiency(results: Results) -> str:
     records = results.efficiency()
     errors = {key: f"{test_mse(record):.5f}" for key, record in records.items()}
-    rows = [[f"{size:,}", *(errors.get((model, size), "-") for model in EFFICIENCY_MODELS)] for size in SIZES]
+    rows = [
+        [f"{size:,}", *(errors.get((model, size), "-") for model in EFFICIENCY_MODELS)]
+        for size in TRAIN_SIZES
+    ]
     return table(["trajectories", *EFFICIENCY_MODELS], rows)
 
 

@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset
 from dgl_orient.go.build import Job, build
 
 from ..training import Folders, Run, train_all
-from .recipes import ABLATION, SIZES, ablation_run, efficiency_run, protocol_run
+from .recipes import ABLATION, TRAIN_SIZES, ablation_run, efficiency_run, protocol_run
 
 __all__ = ["EFFICIENCY_MODELS", "localize", "train_ablation", "train_efficiency", "train_protocol"]
 
@@ -35,9 +35,9 @@ def train_ablation(epochs: int, folders: Folders, quick: bool) -> None:
 
 def train_efficiency(epochs: int, folders: Folders, quick: bool) -> None:
     """Train on 100 to 3,000 trajectories, repeated in an epoch: all trainings have the same steps."""
-    pairs = [(model, size) for size in SIZES for model in EFFICIENCY_MODELS]
+    pairs = [(model, size) for size in TRAIN_SIZES for model in EFFICIENCY_MODELS]
     runs = [efficiency_run(*pair, epochs, quick) for pair in pairs]
-    repeats = {run.name: SIZES[-1] // size for run, (_, size) in zip(runs, pairs)}
+    repeats = {run.name: TRAIN_SIZES[-1] // size for run, (_, size) in zip(runs, pairs)}
     train_all(runs, folders, lambda run: _job(run, folders, repeats[run.name]))
 
 

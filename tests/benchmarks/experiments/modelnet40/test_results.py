@@ -77,10 +77,10 @@ def test_longest_training_within_the_budget_is_reported_beside_equal_epochs():
 
 
 def test_effects_are_differences_of_validation_accuracy():
-    texts = {"changes": {"model": {"k": 8}}, "motivation": "Cheaper."}
+    change = {"changes": {"model": {"k": 8}}, "motivation": "Cheaper."}
     trials = {
         "base": _record(0.8) | {"baseline": None, "changes": {}, "motivation": "-"},
-        "k-8": _record(0.75) | {"baseline": "base", "attempt": "fewer neighbours", **texts},
+        "k-8": _record(0.75) | {"baseline": "base", "attempt": "fewer neighbours", **change},
     }
     votes = {"val": {"single": {"accuracy": 88.0}, "16": {"accuracy": 88.5}}, "epochs": 60}
     votes["test"] = votes["val"]

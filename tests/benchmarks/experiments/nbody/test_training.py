@@ -68,7 +68,7 @@ def test_ablation_changes_the_network(tmp_path, call, monkeypatch):
 
 
 def test_trainings_on_fewer_trajectories_have_as_many_steps(trained, call, monkeypatch):
-    monkeypatch.setattr(nbody_training, "SIZES", (1000, 3000))
+    monkeypatch.setattr(nbody_training, "TRAIN_SIZES", (1000, 3000))
     monkeypatch.setattr(nbody_training, "EFFICIENCY_MODELS", ("egnn",))
     call(trained, "efficiency --epochs 2")
     for name in ("efficiency_egnn_1000_2", "n10_egnn_0_2"):
