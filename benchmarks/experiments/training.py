@@ -19,7 +19,17 @@ from dgl_orient.train.records import differences, versions
 from ..report import RESULTS, machine
 from .json_files import read_json, write_json
 
-__all__ = ["INITIAL_WEIGHTS", "Folders", "Record", "Run", "is_current", "one_of", "train", "train_all"]
+__all__ = [
+    "INITIAL_WEIGHTS",
+    "Folders",
+    "Record",
+    "Run",
+    "for_each",
+    "is_current",
+    "one_of",
+    "train",
+    "train_all",
+]
 
 #: A training as it is kept in ``results/EXPERIMENT/runs/NAME.json``.
 Record = Mapping[str, object]
@@ -80,30 +90,33 @@ def is_current(record: Record | None, run: Run) -> bool:
     return not differences(recipe, run.recipe)
 
 
-def train_all(runs: Sequence[Run], folders: Folders, build_job: Callable[[Run], Job]) -> None:
-    """Train all runs without a current record, and write their records.
-
-    Raises
-    ------
-    DGLError
-        At the end, if some trainings failed; the others are complete.
-    """
+def for_each(names: Sequence[str], function: Callable[[str], None]) -> None:
+    """Call a function with each name; raise at the end if some failed, after the others are complete."""
     failed = []
-    for number, run in enumerate(runs, start=1):
-        print(f"== {number} of {len(runs)}: {run.name}", flush=True)
-        path = folders.results / "runs" / f"{run.name}.json"
-        record = read_json(path)
+    for number, name in enumerate(names, start=1):
+        print(f"== {number} of {len(names)}: {name}", flush=True)
         try:
-            if not is_current(record, run):
-                record = train(run, folders.runs / run.name, build_job(run))
-                write_json(path, record)
+            function(name)
         except DGLError as error:
-            print(f"{run.name} failed: {error}", flush=True)
-            failed.append(run.name)
-        else:
-            print(f"validation {record['val']}, test {record['tests']}", flush=True)
+            print(f"{name} failed: {error}", flush=True)
+            failed.append(name)
     if failed:
-        raise DGLError(f"{len(failed)} of {len(runs)} failed: {', '.join(failed)}; see above why.")
+        raise DGLError(f"{len(failed)} of {len(names)} failed: {', '.join(failed)}; see above why.")
+
+
+def train_all(runs: Sequence[Run], folders: Folders, build_job: Callable[[Run], Job]) -> None:
+    """Train all runs without a current record, and write their records."""
+    by_name = {run.name: run for run in runs}
+
+    def train_one(name: str) -> None:
+        path = folders.results / "runs" / f"{name}.json"
+        record = read_json(path)
+        if not is_current(record, by_name[name]):
+            record = train(by_name[name], folders.runs / name, build_job(by_name[name]))
+            write_json(path, record)
+        print(f"validation {record['val']}, test {record['tests']}", flush=True)
+
+    for_each(list(by_name), train_one)
 
 
 def train(run: Run, folder: Path, job: Job) -> dict[str, object]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from dgl import DGLError
 from dgl.transforms import BaseTransform, Compose
 from torch import Tensor
 
@@ -16,11 +15,10 @@ from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.data.transforms import FixedPoints, RandomRotate
 from dgl_orient.go.build import Trained, data_options, load_trained
 from dgl_orient.train.metrics import Accuracy
-from dgl_orient.train.records import differences
 
 from ...report import machine
 from ..json_files import read_json, write_json
-from ..training import Folders
+from ..training import Folders, Run, for_each, is_current
 from .corruptions import CORRUPTIONS, DENSITY, Corrupt
 from .recipes import PROTOCOLS, subset
 from .training import localize
@@ -70,35 +68,22 @@ class Network:
 
 
 def evaluate(evaluation: str, runs: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
-    """Evaluate the networks of runs, and add the figures to ``EVALUATION.json`` of the results.
-
-    Raises
-    ------
-    DGLError
-        At the end, if some runs have no trained network; the others are evaluated.
-    """
+    """Evaluate the networks of runs, and add the figures to ``EVALUATION.json`` of the results."""
     path = folders.results / f"{evaluation}.json"
     records = (read_json(path) or {}).get("networks", {})
-    failed = []
-    for run in runs:
-        try:
-            trained = load_trained(folders.checkpoint(run))
-        except DGLError as error:
-            print(f"{run}: {error}", flush=True)
-            failed.append(run)
-            continue
-        if run in records and not differences(records[run]["recipe"], trained.recipe):
-            print(f"{run} is done.", flush=True)
-            continue
-        figures = EVALUATIONS[evaluation](Network(trained, raw_dir, quick))
-        print(f"{run}: {figures}", flush=True)
-        command = f"python -m benchmarks.experiments.modelnet40 {evaluation} {run}"
-        command += " --quick" if quick else ""
-        epochs = trained.recipe["general_pipeline"]["num_epochs"]
-        records[run] = {"command": command, **figures, "epochs": epochs, "recipe": trained.recipe}
-        write_json(path, {"machine": machine(), "networks": records}, levels=3)
-    if failed:
-        raise DGLError(f"{len(failed)} of {len(runs)} failed: {', '.join(failed)}; see above why.")
+
+    def add(name: str) -> None:
+        trained = load_trained(folders.checkpoint(name))
+        command = f"python -m benchmarks.experiments.modelnet40 {evaluation} {name}"
+        run = Run(name, trained.recipe, command + (" --quick" if quick else ""))
+        if not is_current(records.get(name), run):
+            figures = EVALUATIONS[evaluation](Network(trained, raw_dir, quick))
+            epochs = run.recipe["general_pipeline"]["num_epochs"]
+            records[name] = {"command": run.command, **figures, "epochs": epochs, "recipe": run.recipe}
+            write_json(path, {"machine": machine(), "networks": records}, levels=3)
+        print({key: value for key, value in records[name].items() if key != "recipe"}, flush=True)
+
+    for_each(runs, add)
 
 
 def _accuracy(logits: Tensor, labels: Tensor) -> dict[str, float]:

@@ -16,7 +16,7 @@ from benchmarks.report import RESULTS
 from dgl_orient.go.recipe import check
 from dgl_orient.train.records import differences
 
-STORED = RESULTS / "modelnet40"
+RUNS, TRIALS = (read_records(RESULTS / "modelnet40" / name) for name in ("runs", "trials"))
 REMOVED = {"attention", "refined", "relative", "large-8-normal-relative"}  # networks of trials
 
 
@@ -55,9 +55,9 @@ def test_unknown_names_are_refused():
         trial_run("k-9")
 
 
-@pytest.mark.parametrize("name", read_records(STORED / "runs"))
+@pytest.mark.parametrize("name", RUNS)
 def test_stored_records_have_the_recipe_of_their_run(name):
-    record = read_records(STORED / "runs")[name]
+    record = RUNS[name]
     if name.startswith("long_"):
         _, kind, epochs = name.split("_")
         record = record | {"initial_weights": None}
@@ -67,10 +67,10 @@ def test_stored_records_have_the_recipe_of_their_run(name):
         assert is_current(record, protocol_run(task, model, train, int(epochs), int(seed)))
 
 
-@pytest.mark.parametrize("name", read_records(STORED / "trials"))
+@pytest.mark.parametrize("name", TRIALS)
 def test_trials_can_be_repeated_unless_their_network_was_removed(name):
     if name in REMOVED:
         with pytest.raises(DGLError):
             trial_run(name)
     else:
-        assert is_current(read_records(STORED / "trials")[name], trial_run(name))
+        assert is_current(TRIALS[name], trial_run(name))

@@ -15,7 +15,7 @@ from benchmarks.report import RESULTS
 from dgl_orient.go.build import data_set
 from dgl_orient.go.recipe import load
 
-STORED = RESULTS / "nbody" / "runs"
+STORED = read_records(RESULTS / "nbody" / "runs")
 
 
 def test_examples_run():
@@ -78,7 +78,7 @@ def _run(name: str) -> Run:
     return protocol_run(first, model, int(number), int(*epochs))
 
 
-@pytest.mark.parametrize("name", read_records(STORED))
+@pytest.mark.parametrize("name", STORED)
 def test_stored_records_have_the_recipe_of_their_run(name):
     assert _run(name).name == name
-    assert is_current(read_records(STORED)[name], _run(name))
+    assert is_current(STORED[name], _run(name))
