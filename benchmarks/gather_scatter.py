@@ -1,6 +1,6 @@
 """Reference implementations of the layers by gather and scatter, which materialise features on all edges.
 
-Each function repositions the forward of a layer and uses its parameters.
+Each function replaces the forward of a layer and uses its parameters.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ def gather_scatter_layers():
         yield
 
 
-def _pair(value, graph):
+def _pair(value: Tensor | tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Values of source and destination nodes."""
     return value if isinstance(value, tuple) else (value, value)
-
-
-def _max(graph: dgl.DGLGraph, message: Tensor) -> Tensor:
-    return dgl.ops.copy_e_max(graph, message)
 
 
 def _local(graph, pos, orient) -> Tensor:
     src, dst = graph.edges()
-    pos = _pair(pos, graph)
+    pos = _pair(pos)
     return to_local(orient[dst], (pos[0][src] - pos[1][dst]).unsqueeze(1)).flatten(1)  # (E, 3F)
 
 
@@ -56,17 +53,17 @@ def _edgeconv(self, graph, feat=None, pos=None, orient=None):
     message = torch.nn.functional.linear(torch.cat(inputs, 1), torch.cat(weights, 1), self.bias)
     if self.norms:
         message = self.norms[0](message)
-    return _max(graph, self.activation(message))
+    return dgl.ops.copy_e_max(graph, self.activation(message))
 
 
 def _rsconv(self, graph, feat, pos, orient):
     src, dst = graph.edges()
-    positions = _pair(pos, graph)
+    positions = _pair(pos)
     vec = positions[0][src] - positions[1][dst]
     local = vec if orient is None else _local(graph, pos, orient)
     relation = torch.cat([_norm(vec, -1).unsqueeze(1), local], 1)
     weight = self.mapping(torch.relu(self.relation_norm(self.relation(relation))))
-    message = _max(graph, weight * _pair(feat, graph)[0][src])
+    message = dgl.ops.copy_e_max(graph, weight * _pair(feat)[0][src])
     message = self.activation(self.message_norm(message))
     return self.activation(self.raising_norm(self.raising(message)))
 
@@ -106,7 +103,7 @@ def _gvp(self, feat, vec):
 
 def _vgconv(self, graph, feat, vec, pos):
     src, dst = graph.edges()
-    positions = _pair(pos, graph)
+    positions = _pair(pos)
     edges = _Edges(graph)
     edge_feat, edge_vec = edge_geometry(edges, positions[1][dst] - positions[0][src], self.messages.edges)
     feats, vecs = [edge_feat], [edge_vec.unsqueeze(1)]
@@ -114,16 +111,16 @@ def _vgconv(self, graph, feat, vec, pos):
     for number, party in enumerate(self.parties):
         side, rows = index[party]
         if feat is not None:
-            feats.insert(number, _pair(feat, graph)[side][rows])
+            feats.insert(number, _pair(feat)[side][rows])
         if vec is not None:
-            vecs.insert(number, _pair(vec, graph)[side][rows])
+            vecs.insert(number, _pair(vec)[side][rows])
     message = torch.cat(feats, 1), torch.cat(vecs, 1)
     for gvp in self.messages.gvps:
         message = _gvp(gvp, *message)
     new_feat, new_vec = (dgl.ops.copy_e_mean(graph, part.contiguous()) for part in message)
     if self.feat_residual is not None:
-        new_feat = new_feat + self.feat_residual(_pair(feat, graph)[1])
+        new_feat = new_feat + self.feat_residual(_pair(feat)[1])
     if self.vec_residual is not None:
-        new_vec = new_vec + self.vec_residual(_pair(vec, graph)[1].transpose(1, 2)).transpose(1, 2)
+        new_vec = new_vec + self.vec_residual(_pair(vec)[1].transpose(1, 2)).transpose(1, 2)
     update_feat, update_vec = _gvp(self.update, new_feat, new_vec)
     return new_feat + update_feat, new_vec + update_vec
