@@ -55,8 +55,8 @@ def script_of(recipe: Mapping[str, object]) -> str:
     pipeline = recipe["pipeline_name"]
     settings = Settings.of(recipe["general_pipeline"]).as_dict()
     used = {name: value for name, value in settings.items() if name in recipe["general_pipeline"]}
-    if used.get("augment"):
-        used["augment"] = {name: value for name, value in used["augment"].items() if value}
+    if used.get("augmentation"):
+        used["augmentation"] = {name: value for name, value in used["augmentation"].items() if value}
     return _rendered(
         title=f"The training of {recipe['model']['name']} on {recipe['data']['name']} ({pipeline})",
         imports=_imports(recipe),

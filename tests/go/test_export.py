@@ -68,7 +68,14 @@ VARIANTS = {
     "plateau": dict(lr_scheduler={"name": "plateau"}, optimizer={"name": "adamw"}, num_runs=3),
     "none": dict(lr_scheduler={"name": "none"}, bf16=True, early_stop={"patience": 3}),
     "cosine": dict(label_smoothing=0.2, num_workers=2, save_path="folder with 'quotes' and \"more\""),
-    "augment": dict(augment={"stretch": [0.8, 1.25], "drop": 0.5, "sample": 30, "even": True}),
+    "augmentation": dict(
+        augmentation={
+            "anisotropic_scale": [0.8, 1.25],
+            "point_dropout": 0.5,
+            "num_points": 30,
+            "farthest": True,
+        }
+    ),
 }
 
 
