@@ -188,7 +188,7 @@ def test_a_broken_or_hostile_cache_is_never_taken_or_executed(tmp_path):
     for spoil in spoilers:
         spoil()
         data = ModelNet40(root, split="test", num_points=4)
-        np.testing.assert_array_equal(data.dataset.node["pos"], good.clouds.node["pos"])
+        np.testing.assert_array_equal(data.clouds.node["pos"], good.clouds.node["pos"])
         np.testing.assert_array_equal(data.labels, good.labels)
         assert path.read_bytes() == whole
     assert not trap.exists()
@@ -207,7 +207,7 @@ class Noting(ModelNet40):
 def build(root, together, results):
     together.wait()
     data = Noting(root, split="trainval", num_points=4)
-    results.put((data.was_read, data.dataset.node["pos"]))
+    results.put((data.was_read, data.clouds.node["pos"]))
 
 
 def test_two_processes_build_one_cache(tmp_path):

@@ -166,9 +166,9 @@ def test_clouds_are_resampled_evenly_and_by_seed(tmp_path, num_points):
         times = [rows.count(tuple(row)) for row in table.tolist()]
         # Whole rows of the file, each as often as any other or once more.
         assert sum(times) == len(rows) == num_points and max(times) - min(times) <= 1
-    assert not np.array_equal(data.dataset.node["pos"], other.clouds.node["pos"])
+    assert not np.array_equal(data.clouds.node["pos"], other.clouds.node["pos"])
     again = ShapeNetPart(root, **options, force_reload=True)
-    np.testing.assert_array_equal(data.dataset.node["pos"], again.clouds.node["pos"])
+    np.testing.assert_array_equal(data.clouds.node["pos"], again.clouds.node["pos"])
 
 
 def test_none_keeps_all_points(tmp_path):
