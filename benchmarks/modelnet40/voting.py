@@ -50,7 +50,7 @@ def _votes(
     turn = RandomRotate("so3")
     figures = {"first": accuracy(*answers(trained, clouds(trained, raw_dir, split, [turn], shapes=shapes)))}
     points = points or trained.num_points
-    steps = [FixedPoints(points, "even"), NormalizeScale(), turn]
+    steps = [FixedPoints(points, "random_farthest"), NormalizeScale(), turn]
     dataset = clouds(trained, raw_dir, split, steps, pool, shapes)
     total: Tensor | float = 0.0
     for number in range(1, VOTES[-1] + 1):

@@ -322,7 +322,7 @@ def _fact(recipe: Mapping[str, object], facts: Mapping[str, object], name: str) 
 def _sampling(augment: Augment | None) -> list[tuple[str, tuple]]:
     if augment is None or augment.sample is None:
         return []
-    return [("FixedPoints", (augment.sample, "even") if augment.even else (augment.sample,))]
+    return [("FixedPoints", (augment.sample, "random_farthest") if augment.even else (augment.sample,))]
 
 
 def _augmentation(augment: Augment | None) -> list[tuple[str, tuple]]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from tqdm import tqdm
 
-from ..data.files import EXTENSIONS
+from ..data.io import EXTENSIONS
 from ..graph import point_cloud
 
 __all__ = ["Cloud", "CloudFiles", "Piece", "Source", "check_range", "dealt", "find_files", "readable_files"]

@@ -12,7 +12,7 @@ from dgl import DGLError
 
 from .._checks import as_integer, as_plain
 from ..data.protocols import PROTOCOLS
-from ..data.tables import MOST_POINTS
+from ..data.sampling import MAX_NUM_POINTS
 
 __all__ = ["Augment", "EarlyStop", "Optimizer", "Scheduler", "Settings"]
 
@@ -174,7 +174,7 @@ class Augment(_Checked):
         if self.drop == 1:
             problems.append("Expected augment.drop to leave some points, got 1.")
         if self.sample is not None:
-            problems += self._integer("sample", 1, MOST_POINTS)
+            problems += self._integer("sample", 1, MAX_NUM_POINTS)
         problems += self._flag("even")
         if self.even is True and self.sample is None:
             problems.append("Expected augment.sample, a number of points, with augment.even.")

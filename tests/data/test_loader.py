@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, Subset
 import dgl_orient
 from dgl_orient.data import Shapes
 from dgl_orient.data.dataset import PointCloudDataset, PointClouds
-from dgl_orient.data.loader import BatchShares, point_cloud_loader
+from dgl_orient.data.loader import DistributedBatchSampler, point_cloud_loader
 from dgl_orient.data.transforms import RandomJitter, RandomPointDropout, RandomRotate
 from tests.clouds import ball
 
@@ -30,13 +30,13 @@ class Balls(PointCloudDataset):
             {"pos": ball(5 + seed, seed, torch.float32).numpy(), "part": np.arange(5 + seed)}
             for seed in range(self.number)
         ]
-        self.clouds = PointClouds.joined(clouds, label=np.arange(self.number))
+        self.clouds = PointClouds.concatenate(clouds, label=np.arange(self.number))
 
 
 class Unlabelled(Balls):
     def process(self):
         super().process()
-        self.clouds = PointClouds(self.clouds.sizes, self.clouds.node)
+        self.clouds = PointClouds(self.clouds.num_points, self.clouds.node)
 
 
 def content(batch):
@@ -151,7 +151,10 @@ def test_a_process_without_a_share_gets_a_graph_of_no_clouds(dataset, workers):
 def test_every_cloud_is_counted_once_in_evaluation():
     for length in range(1, 12):
         for world_size in (1, 2, 3, 5):
-            shares = [list(BatchShares(length, 4, rank=r, world_size=world_size)) for r in range(world_size)]
+            shares = [
+                list(DistributedBatchSampler(length, 4, rank=r, world_size=world_size))
+                for r in range(world_size)
+            ]
             assert sorted(sum(sum(shares, []), [])) == list(range(length))
             sizes = [[len(batch) for batch in share] for share in shares]
             assert all(max(batch) - min(batch) <= 1 for batch in zip(*sizes))

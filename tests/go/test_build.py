@@ -84,7 +84,8 @@ def test_augmentation_is_for_training_only():
 
 def test_even_samples_are_the_farthest_apart_of_twice_as_many():
     recipe = tiny.recipe("pointcls", augment={"sample": 20, "even": True})
-    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, "even")), ("NormalizeScale", ())]
+    steps = [("FixedPoints", (20, "random_farthest")), ("NormalizeScale", ())]
+    assert transform_steps(recipe, "train")[:2] == steps
 
     def nearest(recipe):
         pos = build(recipe).splits.train[0][0].ndata["pos"]
