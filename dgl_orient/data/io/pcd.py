@@ -2,46 +2,68 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from pathlib import Path
+import io
+import struct
+from typing import BinaryIO
 
 import numpy as np
 from dgl import DGLError
 
 from ..._extras import to_install
+from .limits import Limits
 
 __all__ = ["read_pcd"]
 
-# Of a header, which has about ten short lines and possibly comments.
-_MAX_LINES = 1000
-_MAX_LINE_LENGTH = 1 << 16
+#: Values of one point. Descriptors of the Point Cloud Library have a few hundred.
+_MAX_COLUMNS = 4096
+# The largest ratio of sizes before and after LZF compression.
+_MAX_LZF_RATIO = 100
 
 
-def read_pcd(path: Path) -> dict[str, np.ndarray]:
+def read_pcd(limits: Limits) -> dict[str, np.ndarray]:
     """The fields of an ASCII, binary or compressed .pcd file by name.
 
     A field of several values becomes several fields, their names ending in a number. Padding is omitted.
     """
     try:
-        from pypcd4 import PointCloud
+        from pypcd4 import MetaData, PointCloud
     except ImportError as error:
-        raise DGLError(f"Reading {path} needs the package pypcd4; {to_install('files')}.") from error
-    _check_header(path)
-    cloud = PointCloud.from_path(path)
-    points = np.atleast_1d(cloud.pc_data)
-    if len(points) != cloud.metadata.points:
-        raise ValueError(f"it announces {cloud.metadata.points} points but has {len(points)}")
+        raise DGLError(f"Reading {limits.path} needs the package pypcd4; {to_install('files')}.") from error
+    content = limits.read_bytes()
+    file = io.BytesIO(content)
+    metadata = MetaData.parse_header(_header_lines(file))
+    points, columns = metadata.points, sum(metadata.count)
+    if columns > _MAX_COLUMNS:
+        raise ValueError(f"its header announces {columns:,} values for each point in COUNT")
+    size = points * sum(size * count for size, count in zip(metadata.size, metadata.count))
+    encoding = metadata.data.value
+    if size > (_MAX_LZF_RATIO if encoding.endswith("compressed") else 8) * len(content):
+        raise ValueError("its header announces more points than it can hold")
+    limits.check_points(points)
+    limits.check_bytes(8 * points * columns)  # once they are float64 and int64
+    if encoding.endswith("compressed") and points:
+        _check_compressed(file, size)
+    file.seek(0)
+    points = np.atleast_1d(PointCloud.from_fileobj(file).pc_data)
+    if len(points) != metadata.points:
+        raise ValueError(f"it announces {metadata.points} points but has {len(points)}")
     return {name: points[name] for name in points.dtype.names if name.isidentifier()}
 
 
-def _check_header(path: Path) -> None:
-    """Raise if far more is announced than the file can hold, before memory is allocated for it."""
-    largest = 100 * path.stat().st_size  # compression saves less
-    with open(path, "rb") as file:
-        for line in islice(iter(lambda: file.readline(_MAX_LINE_LENGTH), b""), _MAX_LINES):
-            name, *numbers = line.upper().split() or [b""]
-            if name == b"DATA":
-                return
-            if name in (b"COUNT", b"POINTS") and sum(map(int, numbers)) > largest:
-                raise ValueError(f"its header announces more than it can hold in {name.decode()}")
-    raise ValueError(f"none of its first {_MAX_LINES} lines states the encoding of its DATA")
+def _header_lines(file: BinaryIO) -> list[str]:
+    """The lines that pypcd4 takes for the header."""
+    lines: list[str] = []
+    for content in file:
+        line = content.decode("utf-8").strip()
+        if line and not line.startswith("#"):
+            lines.append(line)
+        if line.startswith("DATA") or len(lines) >= 10:
+            break
+    return lines
+
+
+def _check_compressed(file: BinaryIO, size: int) -> None:
+    """Raise if the compressed data, which are next in the file, are not of this size."""
+    announced = struct.unpack("<II", file.read(8))[1]
+    if announced != size:
+        raise ValueError(f"it announces {announced} bytes of data instead of {size}")

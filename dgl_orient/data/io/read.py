@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ from ..._checks import as_integer, check_integer
 from ..._whole_files import reason
 from ..choices import SamplingMethod, check_choice
 from ..sampling import check_num_points, farthest_rows, resample_rows, sample_surface
+from .attributes import check_cloud, stack_columns
+from .limits import MAX_BYTES, MAX_POINTS, Limits
 from .meshes import read_geometry
 from .numpy_files import read_npy, read_npz
 from .pcd import read_pcd
@@ -25,9 +27,6 @@ MESH_POINTS = 2048
 # Farthest points are selected among so many random ones.
 _FARTHEST_CANDIDATES = 10_000
 
-_POS = (("pos",), ("points",), ("xyz",), ("x", "y", "z"))
-_NORMAL = (("normal",), ("normals",), ("nx", "ny", "nz"), ("normal_x", "normal_y", "normal_z"))
-
 
 def read_cloud(
     path: str | Path,
@@ -36,6 +35,8 @@ def read_cloud(
     columns: Sequence[int] | None = None,
     dtype: np.dtype | type = np.float32,
     sampling: SamplingMethod = "random",
+    max_points: int = MAX_POINTS,
+    max_bytes: int = MAX_BYTES,
 ) -> dict[str, np.ndarray]:
     """The points of one file.
 
@@ -45,6 +46,9 @@ def read_cloud(
     (.npy .npz). A table or .npy array has 3 columns x, y, z or 6 with normals; an .npz archive has arrays
     ``pos`` (or ``points``, ``xyz``) and optionally ``normal`` (or ``normals``). Normals are scaled to length
     1, zero stays zero.
+
+    Only regular files are read, and no other file than the named one: the materials and textures of a mesh
+    are ignored, and a .glb file must contain its buffers. Nothing in a file is executed.
 
     Parameters
     ----------
@@ -63,6 +67,11 @@ def read_cloud(
         How to select points of a larger cloud or of a mesh: ``"random"``, or ``"farthest"``, which covers it
         evenly: farthest-point sampling among at most 10,000 random points, or among ten times
         ``num_points``.
+    max_points : int
+        The largest number of points or faces of a file, by default 20 million.
+    max_bytes : int
+        The largest size of a file, and of the arrays that it announces, by default 1 GiB. Both limits are
+        checked before memory is allocated, and reading takes a small multiple of ``max_bytes``.
 
     Returns
     -------
@@ -74,7 +83,7 @@ def read_cloud(
     Raises
     ------
     DGLError
-        If the file cannot be read, or its coordinates are not all finite.
+        If the file cannot be read, exceeds the limits, or its coordinates are not all finite.
 
     Examples
     --------
@@ -95,13 +104,17 @@ def read_cloud(
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DGLError(f"Unknown format of {path}: expected a name that ends in {' '.join(EXTENSIONS)}.")
+    limits = Limits(
+        path, check_integer("max_points", max_points, 1), check_integer("max_bytes", max_bytes, 1)
+    )
     rng = np.random.Generator(np.random.Philox(seed))
     candidates = number if number is None or sampling == "random" else max(_FARTHEST_CANDIDATES, 10 * number)
     with _reading(path):
-        data = reader(path, columns)
+        limits.check_file()
+        data = reader(limits, columns)
         if path.suffix.lower() in _MESHES and "triangles" in data:
             data = _sample_mesh(path, data["triangles"], candidates or MESH_POINTS, rng)
-        cloud = _check_cloud(path, data, np.dtype(dtype))
+        cloud = check_cloud(path, data, np.dtype(dtype))
         size = len(cloud["pos"])
         if number is None or number == size:
             return cloud
@@ -122,17 +135,17 @@ def check_columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:
     return tuple(chosen)
 
 
-def _read_npy(path: Path, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
-    return split_columns(path, read_npy(path), columns)
+def _read_npy(limits: Limits, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
+    return split_columns(limits.path, read_npy(limits), columns)
 
 
 _MESHES = (".ply", ".off", ".obj", ".stl", ".glb")
-_READERS: dict[str, Callable[[Path, Sequence[int] | None], dict[str, np.ndarray]]] = {
-    **dict.fromkeys(_MESHES, lambda path, columns: _stack_columns(read_geometry(path))),
+_READERS: dict[str, Callable[[Limits, Sequence[int] | None], dict[str, np.ndarray]]] = {
+    **dict.fromkeys(_MESHES, lambda limits, columns: stack_columns(read_geometry(limits))),
     **dict.fromkeys([".xyz", ".txt", ".csv"], read_cloud_table),
     ".npy": _read_npy,
-    ".npz": lambda path, columns: read_npz(path),
-    ".pcd": lambda path, columns: _stack_columns(read_pcd(path)),
+    ".npz": lambda limits, columns: read_npz(limits),
+    ".pcd": lambda limits, columns: stack_columns(read_pcd(limits)),
 }
 #: The file extensions that can be read.
 EXTENSIONS = tuple(_READERS)
@@ -158,38 +171,6 @@ def _reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_cloud(path: Path, data: Mapping[str, np.ndarray], dtype: np.dtype) -> dict[str, np.ndarray]:
-    """The arrays under our names and of our types, all with a row for each point."""
-    data = dict(data)
-    pos, normal = _pop_first(data, _POS), _pop_first(data, _NORMAL)
-    if pos is None:
-        raise DGLError(
-            f"Expected coordinates x, y, z (in an .npz: an array pos, points or xyz) in {path}, got only "
-            f"{' '.join(data) or 'nothing'}."
-        )
-    main = {"pos": pos} | ({} if normal is None else {"normal": normal})
-    for name, array in main.items():
-        if array.ndim != 2 or array.shape[1] != 3 or len(array) != len(pos) or array.dtype.kind not in "fiu":
-            raise DGLError(
-                f"Expected numbers of shape (n, 3) as {name} in {path}, got {array.dtype} {array.shape}."
-            )
-        main[name] = array.astype(np.float64)
-    if len(pos) == 0:
-        raise DGLError(f"There are no points in {path}: it may be truncated, or leave it out.")
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        if normal is not None:
-            length = np.linalg.norm(main["normal"], axis=1, keepdims=True)
-            main["normal"] = np.where(length == 0, 0, main["normal"] / length)
-        main = {name: array.astype(dtype) for name, array in main.items()}
-    bad = ~np.isfinite(np.concatenate(list(main.values()), 1)).all(1)
-    if bad.any():
-        raise DGLError(
-            f"Expected finite numbers in {path}, but {bad.sum()} of its {len(pos)} points have NaN or "
-            f"infinity, the first is number {bad.argmax() + 1}; remove them."
-        )
-    return main | _attributes(data, len(pos), dtype)
-
-
 def _sample_mesh(
     path: Path, triangles: np.ndarray, num_points: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
@@ -199,39 +180,3 @@ def _sample_mesh(
     if sample is None:
         raise DGLError(f"The {len(triangles)} faces in {path} have no area to sample: repair the mesh.")
     return sample
-
-
-def _pop_first(data: dict[str, np.ndarray], spellings: Sequence[Sequence[str]]) -> np.ndarray | None:
-    """The array, or the stacked columns, of the first spelling that the data have, removed from them."""
-    for names in spellings:
-        if all(name in data for name in names):
-            parts = [np.asarray(data.pop(name)) for name in names]
-            return parts[0] if len(parts) == 1 else np.stack(parts, 1)
-    return None
-
-
-def _stack_columns(data: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Columns ``name_0``, ``name_1``, … as one array ``name``."""
-    stacked: dict[str, np.ndarray | list[np.ndarray]] = {}
-    for name, column in data.items():
-        stem, _, digits = name.rpartition("_")
-        parts = stacked.setdefault(stem.rstrip("_"), []) if digits.isdecimal() and column.ndim == 1 else None
-        if isinstance(parts, list) and int(digits) == len(parts):
-            parts.append(column)
-        else:
-            stacked[name] = column
-    return {
-        name: np.stack(value, 1) if isinstance(value, list) else value
-        for name, value in stacked.items()
-        if not isinstance(value, list) or value
-    }
-
-
-def _attributes(data: Mapping[str, np.ndarray], num_points: int, dtype: np.dtype) -> dict[str, np.ndarray]:
-    """The arrays with a row of numbers for each point."""
-    kinds = {"f": dtype, "i": np.dtype(np.int64), "u": np.dtype(np.int64), "b": np.dtype(np.int64)}
-    return {
-        name: array.astype(kinds[array.dtype.kind])
-        for name, array in data.items()
-        if array.dtype.kind in kinds and array.ndim and len(array) == num_points
-    }

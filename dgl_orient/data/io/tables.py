@@ -10,6 +10,7 @@ import numpy as np
 from dgl import DGLError
 
 from ..._whole_files import reason
+from .limits import Limits
 
 __all__ = ["read_cloud_table", "read_lines", "read_table", "read_text", "split_columns", "unreadable"]
 
@@ -108,9 +109,9 @@ def unreadable(path: Path, fault: str) -> DGLError:
     return DGLError(f"Cannot read {path}: {fault}; unpack the download again or repair the file.")
 
 
-def read_cloud_table(path: Path, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
+def read_cloud_table(limits: Limits, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
     """Points and normals from a table with any separator, header and comments."""
-    text = path.read_text("utf-8-sig", errors="replace")
+    text = limits.read_bytes().decode("utf-8-sig", errors="replace")
     lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
     separator = next((mark for mark in ",;" if lines and mark in lines[0]), None)
     # A first row with a number in it is no header, but perhaps garbled.
@@ -118,12 +119,13 @@ def read_cloud_table(path: Path, columns: Sequence[int] | None) -> dict[str, np.
         lines = lines[1:]
     if not lines:
         raise ValueError("it has no rows")
+    limits.check_points(len(lines))
     try:
         table = np.loadtxt(lines, delimiter=separator, ndmin=2)
     except ValueError as error:
         fault = str(error).split(";")[0].rstrip(".")
         raise ValueError(f"it is no table of numbers ({fault})") from error
-    return split_columns(path, table, columns)
+    return split_columns(limits.path, table, columns)
 
 
 def split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
