@@ -11,7 +11,9 @@ from dgl import DGLError
 from .._checks import as_integer, check_integer
 from .._whole_files import reason
 from .choices import Split, Transform, check_choice
+from .coordinates import float32_offset
 from .dataset import PointCloudDataset, PointClouds
+from .io.tables import in_float32_range
 
 __all__ = ["ChargedParticleFiles"]
 
@@ -99,9 +101,10 @@ class ChargedParticleFiles(PointCloudDataset):
         if loc.shape != vel.shape:
             _refuse(self._files["vel"], f"does not fit {self._files['loc'].name}", "copy both from one set")
         charge = self._charges(arrays, loc.shape[2])
+        loc = loc - float32_offset(loc[:, :1])
         states = {"pos": loc[:, 0], "vel": vel[:, 0], "target_pos": loc[:, 1], "target_vel": vel[:, 1]}
-        node = {name: array.reshape(-1, 3) for name, array in states.items()}
-        node["charge"] = charge[: len(loc)].reshape(-1, 1)
+        node = {name: array.reshape(-1, 3).astype(np.float32) for name, array in states.items()}
+        node["charge"] = charge[: len(loc)].reshape(-1, 1).astype(np.float32)
         self.clouds = PointClouds(np.full(len(loc), loc.shape[2]), node)
 
     def _select(self, name: str, array: np.ndarray) -> np.ndarray:
@@ -220,11 +223,11 @@ def _open(path: Path) -> np.ndarray:
 
 
 def _finite(path: Path, array: np.ndarray) -> np.ndarray:
-    """The numbers in float32."""
-    with np.errstate(over="ignore"):
-        array = np.asarray(array, dtype=np.float32)
-    if not np.isfinite(array).all():
-        row = int(np.flatnonzero(~np.isfinite(array).reshape(len(array), -1).all(1))[0])
+    """The numbers in float64, if they are finite in float32."""
+    array = np.asarray(array, dtype=np.float64)
+    finite = in_float32_range(array).reshape(len(array), -1).all(1)
+    if not finite.all():
+        row = int(finite.argmin())
         _refuse(path, f"has NaN or infinity in system {row}", "generate it again")
     return array
 

@@ -13,6 +13,7 @@ from dgl import DGLError
 
 from .._checks import check_integer
 from .choices import Axis, FolderSplit, Split, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .folder_listing import list_shape_files
 from .io.read import check_columns, read_cloud
@@ -38,8 +39,9 @@ class FolderDataset(PointCloudDataset):
     Where there are training but no validation shapes, these are sampled from the training shapes by seed.
     Class folders may contain further folders. Hidden files and those of other formats are ignored.
 
-    Classes are numbered in the order of their names. Every cloud is resampled to the same number of points,
-    which is neither centered nor scaled: see :class:`dgl_orient.data.transforms.NormalizeScale`.
+    Classes are numbered in the order of their names. Every cloud is resampled to the same number of points.
+    Its coordinates are those of the file, but where it is so far from the origin that float32 would distort
+    it, it is centered first. See also :class:`dgl_orient.data.NormalizeScale`.
 
     Parameters
     ----------
@@ -160,7 +162,11 @@ class FolderDataset(PointCloudDataset):
             cloud = read_cloud(path, self.num_points, seed, self.columns)
             if self.normals and "normal" not in cloud:
                 raise DGLError(f"There are no normals in {path}: use normals=False, or add them to the file.")
-            clouds.append({name: cloud[name] for name in ("pos", "normal")[: 1 + self.normals]})
+            pos = to_float32(cloud["pos"])
+            if not np.isfinite(pos).all():
+                raise DGLError(f"The coordinates in {path} are too large for float32: scale them down.")
+            normal = {"normal": cloud["normal"].astype(np.float32)} if self.normals else {}
+            clouds.append({"pos": pos} | normal)
         self.clouds = PointClouds.concatenate(clouds, label=self._labels)
 
     @property

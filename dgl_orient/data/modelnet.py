@@ -10,6 +10,7 @@ from dgl import DGLError
 
 from .._checks import check_integer
 from .choices import Axis, OfficialSplit, SamplingMethod, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout
 from .io.hdf5 import read_hdf5
@@ -33,7 +34,7 @@ class ModelNet40(PointCloudDataset):
     Classes are in the order of the download's list of names, which is the same in both.
 
     The points of a file are in farthest-point order, so its first ``num_points``, which are read, cover
-    the whole shape. Positions and normals are float32 as in the files, neither centered nor scaled. The
+    the whole shape. Positions and normals are those of the files, neither centered nor scaled. The
     normals of a shape do not all point to the same side.
 
     The official training shapes are cached in one file and the test shapes in another, which are written
@@ -189,7 +190,8 @@ class _Resampled:
             table = read_table(path, columns=(3, 6), rows=num_points)
             if normals and table.shape[1] == 3:
                 raise _no_normals(path)
-            clouds.append({"pos": table[:, :3]} | ({"normal": table[:, 3:]} if normals else {}))
+            normal = {"normal": table[:, 3:].astype(np.float32)} if normals else {}
+            clouds.append({"pos": to_float32(table[:, :3])} | normal)
         return PointClouds.concatenate(clouds, label=np.array(self.labels, np.int64))
 
 
@@ -245,7 +247,11 @@ class _Hdf5:
             )
         label = label[:, 0].astype(np.int64)
         check_labels(label, self.all_names, path)
-        return label, {name: array[:, :num_points] for name, array in node.items()}
+        node = {name: array[:, :num_points] for name, array in node.items()}
+        return label, {
+            name: to_float32(array) if name == "pos" else array.astype(np.float32)
+            for name, array in node.items()
+        }
 
 
 def _no_normals(path: Path) -> DGLError:

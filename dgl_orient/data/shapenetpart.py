@@ -14,6 +14,7 @@ from dgl import DGLError
 
 from .._checks import check_integer
 from .choices import Axis, OfficialSplit, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout
 from .io.hdf5 import read_hdf5
@@ -159,7 +160,9 @@ class ShapeNetPart(PointCloudDataset):
             rows = slice(None)
             if self.num_points not in (None, size):
                 rows = resample_rows(size, self.num_points, stream.random)
-            clouds.append({name: array[rows] for name, array in cloud.node.items()})
+            node = {name: array[rows] for name, array in cloud.node.items()}
+            node["pos"] = to_float32(node["pos"])
+            clouds.append(node)
             labels.append(cloud.label)
             val.append(cloud.is_val)
         self.clouds = PointClouds.concatenate(clouds, label=np.array(labels, np.int64), val=np.array(val))
@@ -257,7 +260,7 @@ class _TextWithNormals(_ListedShapes):
         (path,) = self.files(label, name)
         table = read_table(path, columns=[7])
         node = {"pos": table[:, :3], "part": _parts(path, label, table[:, 6], _STARTS[label])}
-        return node | ({"normal": table[:, 3:6]} if normals else {})
+        return node | ({"normal": table[:, 3:6].astype(np.float32)} if normals else {})
 
 
 class _PointsAndLabels(_ListedShapes):

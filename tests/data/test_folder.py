@@ -62,7 +62,7 @@ def test_an_item_is_the_resampled_file_and_its_class(tmp_path):
     graph, label = dataset[4]
     assert int(label) == 1 and label.dtype == torch.int64 and dataset.gravity == "y"
     assert set(graph.ndata) == {"pos"} and graph.ndata["pos"].dtype == torch.float32
-    source = {tuple(row) for row in read_cloud(root / "b" / "01.xyz")["pos"].tolist()}
+    source = {tuple(row) for row in read_cloud(root / "b" / "01.xyz", dtype=np.float32)["pos"].tolist()}
     taken = {tuple(row) for row in graph.ndata["pos"].tolist()}
     assert len(taken) == 20 and taken < source
     assert FolderDataset(root, "all", num_points=None)[4][0].num_nodes() == 30

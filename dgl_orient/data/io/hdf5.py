@@ -9,7 +9,7 @@ import numpy as np
 from dgl import DGLError
 
 from ..._extras import to_install
-from .tables import unreadable
+from .tables import in_float32_range, unreadable
 
 __all__ = ["read_hdf5"]
 
@@ -29,7 +29,7 @@ def read_hdf5(path: Path, names: Mapping[str, int], optional: Sequence[str] = ()
     Returns
     -------
     dict of str to np.ndarray
-        The arrays; those with fractions are finite and float32.
+        The arrays; those of floating-point numbers are finite in float32.
     """
     try:
         import h5py
@@ -58,9 +58,7 @@ def _checked(
         raise unreadable(path, f"its arrays are of different lengths, {lengths}")
     if array.dtype.kind != "f":
         return array
-    with np.errstate(over="ignore"):
-        array = array.astype(np.float32, copy=False)
-    bad = ~np.isfinite(array).reshape(len(array), -1).all(1)
+    bad = ~in_float32_range(array).reshape(len(array), -1).all(1)
     if bad.any():
         raise unreadable(path, f"cloud {int(bad.argmax())} of its array {name} has NaN or infinity")
     return array

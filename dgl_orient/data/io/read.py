@@ -33,7 +33,7 @@ def read_cloud(
     num_points: int | None = None,
     seed: int = 0,
     columns: Sequence[int] | None = None,
-    dtype: np.dtype | type = np.float32,
+    dtype: np.dtype | type = np.float64,
     sampling: SamplingMethod = "random",
     max_points: int = MAX_POINTS,
     max_bytes: int = MAX_BYTES,
@@ -62,7 +62,8 @@ def read_cloud(
     columns : sequence of int, optional
         The 3 or 6 columns of a table or .npy array to read, counted from 0; required where there are others.
     dtype : np.dtype
-        Type of the floating-point arrays.
+        Type of the floating-point arrays. Center coordinates far from the origin before float32: see
+        :class:`dgl_orient.data.NormalizeScale`.
     sampling : str
         How to select points of a larger cloud or of a mesh: ``"random"``, or ``"farthest"``, which covers it
         evenly: farthest-point sampling among at most 10,000 random points, or among ten times
@@ -95,7 +96,7 @@ def read_cloud(
     ...     _ = path.write_text("OFF\\n3 1 0\\n0 0 0\\n2 0 0\\n0 2 0\\n3 0 1 2\\n")
     ...     cloud = read_cloud(path, num_points=100)
     >>> cloud["pos"].shape, cloud["normal"][0]
-    ((100, 3), array([0., 0., 1.], dtype=float32))
+    ((100, 3), array([0., 0., 1.]))
     """
     path = Path(path)
     number, columns = check_num_points(num_points), check_columns(columns)

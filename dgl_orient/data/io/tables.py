@@ -12,7 +12,15 @@ from dgl import DGLError
 from ..._whole_files import reason
 from .limits import Limits
 
-__all__ = ["read_cloud_table", "read_lines", "read_table", "read_text", "split_columns", "unreadable"]
+__all__ = [
+    "in_float32_range",
+    "read_cloud_table",
+    "read_lines",
+    "read_table",
+    "read_text",
+    "split_columns",
+    "unreadable",
+]
 
 
 def read_text(path: Path) -> str:
@@ -48,7 +56,7 @@ def read_table(path: Path, columns: Sequence[int], rows: int | None = None) -> n
     Returns
     -------
     np.ndarray
-        Finite numbers, ``(rows, columns)``, float32.
+        Finite numbers in the range of float32, ``(rows, columns)``, float64.
 
     Examples
     --------
@@ -59,7 +67,7 @@ def read_table(path: Path, columns: Sequence[int], rows: int | None = None) -> n
     ...     _ = path.write_text("0.5,1,2\\n3,4,5\\n6,7,8\\n")
     ...     read_table(path, columns=[3], rows=2)
     array([[0.5, 1. , 2. ],
-           [3. , 4. , 5. ]], dtype=float32)
+           [3. , 4. , 5. ]])
     """
     try:
         with open(path, "rb") as file:
@@ -75,15 +83,12 @@ def read_table(path: Path, columns: Sequence[int], rows: int | None = None) -> n
         )
     comma = b"," in lines[0]
     try:
-        with np.errstate(over="ignore"):
-            table = np.loadtxt(
-                lines, dtype=np.float32, delimiter="," if comma else None, comments=None, ndmin=2
-            )
+        table = np.loadtxt(lines, delimiter="," if comma else None, comments=None, ndmin=2)
     except ValueError as error:
         raise unreadable(path, _first_fault(lines, comma, columns)) from error
     if table.shape[1] not in columns:
         raise unreadable(path, _first_fault(lines, comma, columns))
-    bad = ~np.isfinite(table).all(1)
+    bad = ~in_float32_range(table).all(1)
     if bad.any():
         raise unreadable(path, f"row {int(bad.argmax()) + 1} has NaN or infinity")
     return table
@@ -103,6 +108,11 @@ def _first_fault(lines: Sequence[bytes], comma: bool, columns: Sequence[int]) ->
         except ValueError:
             return f"row {number} has a value that is not a number"
     return f"it is not a table of {expected} columns"
+
+
+def in_float32_range(array: np.ndarray) -> np.ndarray:
+    """Which numbers are finite in float32."""
+    return np.abs(array) <= np.finfo(np.float32).max
 
 
 def unreadable(path: Path, fault: str) -> DGLError:
