@@ -13,7 +13,7 @@ from torch.utils.data import Dataset, Sampler
 
 from .._checks import as_integer, check_epoch, check_integer
 
-__all__ = ["DistributedBatchSampler", "PointCloudLoader", "point_cloud_loader"]
+__all__ = ["DistributedBatchSampler", "PointCloudLoader", "common_attributes", "point_cloud_loader"]
 
 
 def point_cloud_loader(
@@ -33,6 +33,9 @@ def point_cloud_loader(
     A batch is a batched graph, or a pair of it and the stacked labels. Its clouds, and what the transforms of
     a :class:`~dgl_orient.data.PointCloudDataset` sample, depend only on the seed and the epoch: not on the
     number of workers, nor on what is sampled elsewhere.
+
+    A batch has those attributes of the points that all of its clouds have: if meshes, which have normals, are
+    mixed with clouds without, it has no normals.
 
     Every batch is distributed over the training processes: of r processes, rank i gets every r-th cloud of
     it, from the i-th on, so that together they process exactly the batches of a single process, each cloud
@@ -166,9 +169,41 @@ class _Collate:
         self.dataset = dataset
 
     def __call__(self, items: Sequence) -> object:
-        # For an empty list, the first item gives the types.
-        batch = GraphCollator().collate(items or [self.dataset[0]])
-        return batch if items else _empty_like(batch)
+        if not items:  # the first item gives the types
+            return _empty_like(self([self.dataset[0]]))
+        paired = isinstance(items[0], (tuple, list))
+        graphs = [item[0] if paired else item for item in items]
+        if all(isinstance(graph, DGLGraph) and graph.is_homogeneous for graph in graphs):
+            graphs = common_attributes(graphs)
+        if paired:
+            return GraphCollator().collate([(graph, *item[1:]) for graph, item in zip(graphs, items)])
+        return GraphCollator().collate(graphs)
+
+
+def common_attributes(graphs: Sequence[DGLGraph]) -> list[DGLGraph]:
+    """The graphs with only those attributes of the points that all have, so that they can be batched.
+
+    Attributes of one name must also have one type and shape but for their rows.
+
+    Raises
+    ------
+    DGLError
+        If the coordinates differ in type.
+    """
+    schemas = [
+        {(name, values.dtype, values.shape[1:]) for name, values in graph.ndata.items()} for graph in graphs
+    ]
+    common = {name for name, _, _ in set.intersection(*schemas)}
+    if "pos" not in common and all("pos" in graph.ndata for graph in graphs):
+        types = {str(graph.ndata["pos"].dtype) for graph in graphs}
+        raise DGLError(f"Expected coordinates of one type in a batch, got {' and '.join(sorted(types))}.")
+    if all(len(schema) == len(common) for schema in schemas):
+        return list(graphs)
+    kept = [graph.local_var() for graph in graphs]
+    for graph in kept:
+        for name in set(graph.ndata) - common:
+            graph.ndata.pop(name)
+    return kept
 
 
 def _empty_like(batch: object) -> object:

@@ -177,6 +177,32 @@ def test_graphs_with_edges_are_batched_too():
     assert [batch.batch_num_edges().tolist() for batch in batches] == [[12], []]
 
 
+@pytest.mark.parametrize("labeled", [True, False])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_has_the_attributes_that_all_of_its_clouds_have(labeled, workers):
+    clouds = [dgl_orient.point_cloud(torch.rand(5 + i, 3)) for i in range(4)]
+    for cloud in clouds[1:]:
+        cloud.ndata["part"] = torch.arange(cloud.num_nodes())
+    clouds[2].ndata["normal"] = torch.rand(7, 3)
+    clouds[3].ndata["normal"] = torch.rand(8, 3).double()
+    items = [(cloud, torch.tensor(i)) for i, cloud in enumerate(clouds)] if labeled else clouds
+    batches = list(point_cloud_loader(items, 2, num_workers=workers))
+    graphs = [batch[0] for batch in batches] if labeled else batches
+    assert [set(graph.ndata) for graph in graphs] == [{"pos"}, {"pos", "part"}]
+    assert [graph.batch_num_nodes().tolist() for graph in graphs] == [[5, 6], [7, 8]]
+    assert torch.equal(graphs[1].ndata["part"], torch.cat([torch.arange(7), torch.arange(8)]))
+    assert not labeled or batches[1][1].tolist() == [2, 3]
+    assert set(clouds[2].ndata) == {"pos", "part", "normal"}  # the items stay as they are
+
+
+def test_coordinates_of_different_types_are_refused():
+    clouds = [
+        dgl_orient.point_cloud(torch.rand(5, 3, dtype=dtype)) for dtype in (torch.float32, torch.float64)
+    ]
+    with pytest.raises(DGLError, match="torch.float32 and torch.float64"):
+        next(iter(point_cloud_loader(clouds, 2)))
+
+
 class Threads:
     """How many threads a transform may use."""
 
