@@ -13,7 +13,7 @@ import pytest
 from dgl import DGLError
 
 from dgl_orient.data import read_cloud
-from tests.data.io.test_read import BOX, CLOUDS, MESHES, TRIANGLE_OFF, npy, pcd, put, table
+from tests.data.io.samples import BOX, CLOUDS, MESHES, TRIANGLE_OFF, npy, pcd, put, table
 
 MEGABYTE = 1 << 20
 

@@ -8,7 +8,7 @@ import pytest
 from dgl import DGLError
 
 from dgl_orient.data.io.read import read_cloud
-from tests.data.io.test_read import npy, put
+from tests.data.io.samples import npy, put
 
 
 def _announcing(shape, version=(1, 0)):

@@ -4,7 +4,7 @@ import pytest
 from dgl import DGLError
 
 from dgl_orient.data.io.read import read_cloud
-from tests.data.io.test_read import PCD_COLUMNS, pcd, put
+from tests.data.io.samples import PCD_COLUMNS, pcd, put
 
 
 def test_comments_do_not_hide_what_a_pcd_file_announces(tmp_path):

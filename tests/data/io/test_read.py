@@ -1,4 +1,3 @@
-import io
 import pickle
 import struct
 import sys
@@ -6,82 +5,24 @@ import sys
 import numpy as np
 import pytest
 from dgl import DGLError
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dgl_orient.data.io.read import EXTENSIONS, MESH_POINTS, read_cloud
-
-trimesh = pytest.importorskip("trimesh")
-pypcd4 = pytest.importorskip("pypcd4")
-
-POS = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
-NORMAL = (POS / np.linalg.norm(POS, axis=1, keepdims=True)).astype(np.float32)
-BOX = trimesh.creation.box((2, 4, 6))
-TRIANGLE_OFF = "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
-PLY_HEAD = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
-PLY_FACE = "element face 1\nproperty list uchar int vertex_indices\n"
-
-
-def table(separator, *arrays):
-    return "\n".join(separator.join(map(str, row)) for row in np.concatenate(arrays, 1).tolist()) + "\n"
-
-
-def pcd(encoding, **columns):
-    cloud = pypcd4.PointCloud.from_points(
-        list(columns.values()), list(columns), [column.dtype for column in columns.values()]
-    )
-    file = io.BytesIO()
-    cloud.save(file, getattr(pypcd4.Encoding, encoding))
-    return file.getvalue()
-
-
-def npy(array, **options):
-    file = io.BytesIO()
-    np.save(file, array, **options)
-    return file.getvalue()
-
-
-def npz(**arrays):
-    file = io.BytesIO()
-    np.savez(file, **arrays)
-    return file.getvalue()
-
-
-PCD_COLUMNS = {name: POS[:, i] for i, name in enumerate("xyz")} | {
-    f"normal_{name}": NORMAL[:, i] for i, name in enumerate("xyz")
-}
-CLOUDS = {
-    "blanks.xyz": table(" ", POS, NORMAL),
-    "tabs.txt": table("\t", POS, NORMAL),
-    "commas.csv": table(",", POS, NORMAL),
-    "header.csv": "x,y,z,nx,ny,nz\n" + table(", ", POS, NORMAL),
-    "comments.txt": "# exported\n//X Y Z Nx Ny Nz\n\n" + table("   ", POS, NORMAL),
-    "windows.TXT": "\ufeff" + table(";", POS, NORMAL).replace("\n", "\r\n"),
-    "array.npy": npy(np.concatenate([POS, NORMAL], 1)),
-    "archive.npz": npz(pos=POS, normal=NORMAL),
-    "spelled.npz": npz(points=POS.astype(float), normals=3 * NORMAL, name=np.array("cup")),
-    "text.pcd": pcd("ASCII", **PCD_COLUMNS),
-    "binary.pcd": pcd("BINARY", **PCD_COLUMNS),
-    "compressed.pcd": pcd("BINARY_COMPRESSED", **PCD_COLUMNS),
-    "text.ply": PLY_HEAD.replace("3", "7")
-    + "property float nx\nproperty float ny\nproperty float nz\nend_header\n"
-    + table(" ", POS, NORMAL),
-}
-MESHES = {
-    "box.off": BOX.export(file_type="off"),
-    "box.obj": BOX.export(file_type="obj"),
-    "box.ply": BOX.export(file_type="ply"),
-    "mesh.ply": BOX.export(file_type="ply", encoding="ascii"),
-    "box.stl": BOX.export(file_type="stl"),
-    "text.stl": BOX.export(file_type="stl_ascii"),
-    "box.glb": BOX.export(file_type="glb"),
-}
-
-
-def put(folder, name, content):
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
+from tests.data.io.samples import (
+    BOX,
+    CLOUDS,
+    MESHES,
+    NORMAL,
+    PLY_FACE,
+    PLY_HEAD,
+    POS,
+    TRIANGLE_OFF,
+    npy,
+    npz,
+    pcd,
+    put,
+    table,
+    trimesh,
+)
 
 
 @pytest.mark.parametrize("name", CLOUDS)
@@ -310,54 +251,6 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, package, na
     path = put(tmp_path, name, {**CLOUDS, **MESHES}[name])
     with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install \"\.\[files\]\""):
         read_cloud(path)
-
-
-STARTS = {
-    ".ply": [
-        PLY_HEAD + PLY_FACE + "end_header\n",
-        PLY_HEAD.replace("ascii", "binary_big_endian") + "end_header\n",
-    ],
-    ".off": ["OFF\n", "OFF\n3 1 0\n"],
-    ".obj": ["v 0 0 0\nv 1 0 0\nv 0 1 0\nf "],
-    ".stl": ["solid a\nfacet normal 0 0 1\nouter loop\nvertex "],
-    ".glb": ["glTF\x02\0\0\0"],
-    ".npy": ["\x93NUMPY\x01\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (3, 3), }"],
-    ".npz": ["PK\x03\x04"],
-    ".pcd": [CLOUDS["compressed.pcd"][:200].split(b"DATA")[0].decode() + "DATA binary_compressed\n"],
-}
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("suffix", EXTENSIONS)
-@given(st.data())
-def test_random_bytes_give_finite_points_or_a_sentence(tmp_path_factory, suffix, data):
-    start = data.draw(st.sampled_from(["", *STARTS.get(suffix, ["1 2 3\n"])]))
-    rest = data.draw(st.one_of(st.binary(max_size=200), st.text("0123456789 .-e\nvf/", max_size=200)))
-    content = start.encode("latin-1") + (rest.encode() if isinstance(rest, str) else rest)
-    path = put(tmp_path_factory.getbasetemp(), f"random{suffix}", content)
-    try:
-        cloud = read_cloud(path, num_points=10)
-    except DGLError as error:
-        assert str(path) in str(error)
-    else:
-        assert cloud["pos"].shape == (10, 3) and np.isfinite(cloud["pos"]).all()
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", [*CLOUDS, *MESHES])
-@given(st.data())
-def test_files_with_a_few_wrong_bytes_give_finite_points_or_a_sentence(tmp_path_factory, name, data):
-    content = {**CLOUDS, **MESHES}[name]
-    content = bytearray(content.encode() if isinstance(content, str) else content)
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
-    path = put(tmp_path_factory.getbasetemp(), f"wrong-{name}", bytes(content))
-    try:
-        cloud = read_cloud(path, num_points=10)
-    except DGLError as error:
-        assert str(path) in str(error)
-    else:
-        assert cloud["pos"].shape == (10, 3) and np.isfinite(cloud["pos"]).all()
 
 
 def test_an_archives_triangles_are_an_array_as_others(tmp_path):
