@@ -24,11 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from dgl import DGLError
 
-from dgl_orient.data import read_cloud
+from dgl_orient.data import PointCloudDataset, PointClouds, read_cloud
 from dgl_orient.data.folder_listing import list_shape_files
+from dgl_orient.data.io.hdf5 import read_hdf5
 from dgl_orient.data.io.tables import read_table
 from tests.data.io.samples import CLOUDS, MESHES
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
 try:
     import resource
 except ImportError:  # Windows has no limit of memory
@@ -74,6 +79,41 @@ def _list_files(path: Path) -> None:
     assert all(shape.path.is_file() and shape.label for shape in list_shape_files(path))
 
 
+def _read_hdf5(path: Path) -> None:
+    assert np.isfinite(read_hdf5(path, {"data": 3, "label": 2})["data"]).all()
+
+
+def _read_cache(path: Path) -> None:
+    with np.errstate(all="ignore"):
+        dataset = _Cached(save_dir=path.parent)
+        path.replace(dataset.cache_path)
+        dataset = _Cached(save_dir=path.parent)
+    assert dataset.clouds.node["pos"].tolist() == [[1.0, 2.0, 3.0]] * 4
+
+
+class _Cached(PointCloudDataset):
+    """A data set whose cache is mutated: it is processed again, or unchanged."""
+
+    def __init__(self, save_dir: Path) -> None:
+        super().__init__("cached", save_dir=save_dir)
+
+    def process(self) -> None:
+        pos = np.array([[1.0, 2.0, 3.0]] * 4, np.float32)
+        self.clouds = PointClouds(np.array([1, 3]), {"pos": pos}, {"label": np.array([0, 1])})
+
+
+def _cache_content() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return _Cached(Path(folder)).cache_path.read_bytes()
+
+
+def _hdf5_content() -> bytes:
+    file = io.BytesIO()
+    with h5py.File(file, "w") as arrays:
+        arrays["data"], arrays["label"] = np.ones((4, 8, 3), np.float32), np.zeros((4, 1), int)
+    return file.getvalue()
+
+
 def _as_bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
@@ -81,6 +121,8 @@ def _as_bytes(content: str | bytes) -> bytes:
 TARGETS = [
     *(Target(name, _as_bytes(content), _read_cloud) for name, content in {**CLOUDS, **MESHES}.items()),
     Target("modelnet.txt", b"0.5,1,2,0,0,1\n3,4,5,0,1,0\n", _read_table),
+    Target("cache.bin", _cache_content(), _read_cache),
+    *([] if h5py is None else [Target("arrays.h5", _hdf5_content(), _read_hdf5)]),
     Target("listing.csv", b"path,label,split\nlisting.csv,a,train\n", _list_files),
 ]
 

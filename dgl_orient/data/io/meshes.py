@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 import warnings
 
@@ -17,6 +18,8 @@ __all__ = ["read_geometry"]
 
 #: Where trimesh stores the elements of a .ply file.
 _RAW_PLY = "_ply_raw"
+# Errors are raised; without a handler trimesh's log of them would go to stderr too.
+logging.getLogger("trimesh").addHandler(logging.NullHandler())
 _TRIANGLE_BYTES = 9 * 8  # (3, 3) in float64
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import zipfile
 from pathlib import Path
@@ -17,6 +18,7 @@ __all__ = ["read_header", "read_npy", "read_npz"]
 
 # The largest ratio of sizes before and after compression by deflate.
 _MAX_DEFLATE_RATIO = 1032
+_MAX_HEADER_BYTES = 10_000
 
 
 def read_npy(limits: Limits) -> np.ndarray:
@@ -62,10 +64,15 @@ def read_npz(limits: Limits) -> dict[str, np.ndarray]:
 
 def read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Shape, Fortran order and type of the array whose .npy header is next in the file."""
-    version = np.lib.format.read_magic(file)
-    # Version 3 differs from version 2 only in the encoding of field names.
     form = np.lib.format
-    return (form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0)(file)
+    # Version 3 differs from version 2 only in the encoding of field names.
+    first = form.read_magic(file) == (1, 0)
+    prefix = file.read(2 if first else 4)
+    length = int.from_bytes(prefix, "little")
+    if length > _MAX_HEADER_BYTES:  # NumPy would allocate them before it refuses them
+        raise ValueError(f"its header announces {length:,} bytes")
+    read = form.read_array_header_1_0 if first else form.read_array_header_2_0
+    return read(io.BytesIO(prefix + file.read(length)))
 
 
 def _member_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype]:
