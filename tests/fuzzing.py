@@ -84,10 +84,8 @@ def _read_hdf5(path: Path) -> None:
 
 
 def _read_cache(path: Path) -> None:
-    with np.errstate(all="ignore"):
-        dataset = _Cached(save_dir=path.parent)
-        path.replace(dataset.cache_path)
-        dataset = _Cached(save_dir=path.parent)
+    path.replace(path.parent / _CACHE_NAME)
+    dataset = _Cached(save_dir=path.parent)
     assert dataset.clouds.node["pos"].tolist() == [[1.0, 2.0, 3.0]] * 4
 
 
@@ -101,10 +99,16 @@ class _Cached(PointCloudDataset):
         pos = np.array([[1.0, 2.0, 3.0]] * 4, np.float32)
         self.clouds = PointClouds(np.array([1, 3]), {"pos": pos}, {"label": np.array([0, 1])})
 
+    def save(self) -> None:
+        """Not at every check: waiting for the disk takes long."""
 
-def _cache_content() -> bytes:
+
+def _cache() -> tuple[str, bytes]:
+    """Name and content of a cache file."""
     with tempfile.TemporaryDirectory() as folder:
-        return _Cached(Path(folder)).cache_path.read_bytes()
+        dataset = _Cached(Path(folder))
+        PointCloudDataset.save(dataset)
+        return dataset.cache_path.name, dataset.cache_path.read_bytes()
 
 
 def _hdf5_content() -> bytes:
@@ -118,10 +122,11 @@ def _as_bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
 
+_CACHE_NAME, _CACHE_CONTENT = _cache()
 TARGETS = [
     *(Target(name, _as_bytes(content), _read_cloud) for name, content in {**CLOUDS, **MESHES}.items()),
     Target("modelnet.txt", b"0.5,1,2,0,0,1\n3,4,5,0,1,0\n", _read_table),
-    Target("cache.bin", _cache_content(), _read_cache),
+    Target("cache.bin", _CACHE_CONTENT, _read_cache),
     *([] if h5py is None else [Target("arrays.h5", _hdf5_content(), _read_hdf5)]),
     Target("listing.csv", b"path,label,split\nlisting.csv,a,train\n", _list_files),
 ]
