@@ -65,7 +65,7 @@ def transform_for(
 def _resampling(augmentation: Augmentation) -> list[tuple[str, tuple]]:
     if augmentation.num_points is None:
         return []
-    method = ("even",) if augmentation.farthest else ()
+    method = ("random_farthest",) if augmentation.farthest else ()
     return [("FixedPoints", (augmentation.num_points, *method))]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dgl import DGLError
 
 from .._atomic import reason
-from ..data.files import EXTENSIONS
+from ..data.io import EXTENSIONS
 
 __all__ = ["InputFile", "find_files"]
 

@@ -28,7 +28,7 @@ from .catalog import checkpoint_path
 __all__ = ["TrainedModel", "load_trained_model", "model_of"]
 
 #: Of clouds that a network is given; more in a checkpoint is no network's.
-_MOST_POINTS = 1_000_000
+_MAX_POINTS = 1_000_000
 _LONGEST_NAME = 200
 
 
@@ -221,7 +221,7 @@ def _check_preprocessing(trained: TrainedModel) -> None:
     if not isinstance(trained.metadata.get("preprocessing", {}), Mapping):
         raise DGLError(f"Expected preprocessing in {trained.path} to be a map.")
     number = trained.num_points
-    if number is not None and not 1 <= (as_integer(number) or 0) <= _MOST_POINTS:
-        raise DGLError(f"Expected num_points in {trained.path} from 1 to {_MOST_POINTS:,}, got {number!r}.")
+    if number is not None and not 1 <= (as_integer(number) or 0) <= _MAX_POINTS:
+        raise DGLError(f"Expected num_points in {trained.path} from 1 to {_MAX_POINTS:,}, got {number!r}.")
     if trained.sampling not in ("random", "farthest"):
         raise DGLError(f"Expected sampling in {trained.path} to be 'random' or 'farthest'.")

@@ -46,7 +46,8 @@ def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
     result = _apply("pointcls", files, tmp_path / "out", batch_size=3)
     trained = load_trained_model(tiny.trained("pointcls"))
     for entry in result.predictions:
-        graph = NormalizeScale()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
+        pos = torch.tensor(read_cloud(entry["file"], dtype=np.float32)["pos"])
+        graph = NormalizeScale()(point_cloud(pos))
         expected = trained.model(graph)[0].softmax(0)
         assert entry["class"] == trained.metadata["class_names"][int(expected.argmax())]
         given = torch.tensor(list(entry["probabilities"].values()))

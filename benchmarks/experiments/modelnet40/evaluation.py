@@ -97,7 +97,7 @@ def _accuracy(logits: Tensor, labels: Tensor) -> dict[str, float]:
 def _vote(network: Network) -> dict[str, object]:
     """Accuracy of the mean logits of several random samples of the points, each randomly rotated."""
     rotate = RandomRotate("so3")
-    steps = [FixedPoints(network.trained.num_points, "even"), NormalizeScale(), rotate]
+    steps = [FixedPoints(network.trained.num_points, "random_farthest"), NormalizeScale(), rotate]
     figures = {}
     for split in ("val", "test"):
         figures[split] = {"single": _accuracy(*network.predict(split, [rotate]))}
