@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import data, geometry, graph, hierarchy, models, nn, plot, quality, testing, train
+    from . import data, geometry, graph, metrics, models, nn, plot, testing, train
     from .go.pretrained import pretrained
     from .graph import knn_graph, point_cloud
     from .nn import (
@@ -30,14 +30,13 @@ __all__ = [
     "data",
     "geometry",
     "graph",
-    "hierarchy",
     "knn_graph",
+    "metrics",
     "models",
     "nn",
     "plot",
     "point_cloud",
     "pretrained",
-    "quality",
     "testing",
     "train",
 ]

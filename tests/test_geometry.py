@@ -11,6 +11,7 @@ from dgl_orient.geometry import (
     frames_from_vectors,
     norm,
     random_rotation,
+    subtract_centroid,
     to_global,
     to_local,
 )
@@ -263,3 +264,12 @@ def test_norms_have_derivatives_in_both_directions():
         tangent = torch.autograd.forward_ad.unpack_dual(norm(dual)).tangent
     expected = (vec[:5] / vec[:5].norm(dim=1, keepdim=True)).sum(1)
     torch.testing.assert_close(tangent.detach(), torch.cat([expected.detach(), torch.zeros(1).double()]))
+
+
+def test_centring_far_from_the_origin_loses_nothing():
+    pos = (ball(40) * 1024).round() / 1024  # with an offset of a power of two, exactly representable
+    sizes = torch.tensor([30, 10])
+    near, far = subtract_centroid(pos, sizes), subtract_centroid(pos + 2.0**20, sizes)
+    torch.testing.assert_close(far, near, rtol=0, atol=1e-14)
+    torch.testing.assert_close(near[30:], pos[30:] - pos[30:].mean(0))
+    assert torch.autograd.gradcheck(lambda pos: subtract_centroid(pos, sizes), ball(40).requires_grad_())

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 from dgl import DGLError, DGLGraph
 
-from .._checks import as_integer
+from .._validation import as_integer
 from .dataset import PointCloudDataset, PointClouds
 from .splits import check_split
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLGraph
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .dataset import PointCloudDataset, PointClouds
 from .simulation import Physics, check_positive, simulate
 from .splits import check_split

@@ -14,7 +14,7 @@ from dgl import DGLError, DGLGraph
 from dgl.data import DGLDataset
 from torch import Tensor
 
-from .._checks import as_integer, check_epoch
+from .._validation import as_integer, check_epoch
 from ..graph import point_cloud
 from . import cache
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from dgl import DGLError
 
-from .._checks import as_integer
-from ..hierarchy import farthest_points
+from .._validation import as_integer
+from ..graph import farthest_point_sampling
 from .arrays import load_npy, load_npz
 from .meshes import read_geometry, sample_surface
 from .pcd import read_pcd
@@ -130,7 +130,7 @@ def resampled_rows(rows: int, number: int, rng: np.random.Generator) -> np.ndarr
 
 def _farthest(pos: np.ndarray, number: int) -> np.ndarray:
     points = torch.as_tensor(pos, dtype=torch.float64)
-    return farthest_points(points, torch.tensor([number]), torch.tensor([len(points)])).numpy()
+    return farthest_point_sampling(points, torch.tensor([number]), torch.tensor([len(points)])).numpy()
 
 
 def check_columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
-from .._checks import as_integer
+from .._validation import as_integer
 from .dataset import PointCloudDataset, PointClouds
 from .files import check_columns, read_cloud
 from .listings import SPLITS, list_shapes

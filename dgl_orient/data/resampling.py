@@ -10,9 +10,8 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from .._checks import check_integer
-from ..graph import point_cloud
-from ..hierarchy import farthest_points
+from .._validation import check_integer
+from ..graph import farthest_point_sampling, point_cloud
 from .tables import MOST_POINTS
 
 __all__ = ["MOST", "RandomPointDropout", "FixedPoints", "check_amount", "clouds_of"]
@@ -108,7 +107,7 @@ class FixedPoints(BaseTransform):
         """The numbers within each cloud of points that are far apart; at most as many as it has."""
         sizes = torch.tensor(numbers, dtype=torch.int64)
         counts = sizes.clamp_max(self.num_points)
-        rows = farthest_points(pos, counts, sizes).cpu()
+        rows = farthest_point_sampling(pos, counts, sizes).cpu()
         if len(numbers) == 1:
             return [rows]
         starts = (sizes.cumsum(0) - sizes).tolist()

@@ -13,7 +13,7 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
-from .._checks import as_integer
+from .._validation import as_integer
 from .dataset import PointCloudDataset, PointClouds
 from .random_stream import RandomStream
 from .splits import check_classes, check_labels, check_split

@@ -10,7 +10,7 @@ import numpy as np
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
 
-from .._checks import check_integer
+from .._validation import check_integer
 from . import random_stream, shape_classes, shape_parts, solids
 from .dataset import PointCloudDataset, PointClouds
 from .random_stream import RandomStream

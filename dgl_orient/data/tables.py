@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from dgl import DGLError
 
-from .._checks import as_integer
 from .._extras import to_install
+from .._validation import as_integer
 
 __all__ = [
     "MOST_POINTS",

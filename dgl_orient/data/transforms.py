@@ -19,8 +19,7 @@ from dgl.ops import segment_reduce
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..geometry import random_rotation, to_global
-from ..hierarchy import subtract_centroid
+from ..geometry import random_rotation, subtract_centroid, to_global
 from .resampling import MOST, FixedPoints, RandomPointDropout, check_amount, clouds_of
 
 __all__ = [

@@ -14,7 +14,7 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
 from torch import nn
 
-from .._checks import as_integer, as_plain, is_plain
+from .._validation import as_integer, as_plain, is_plain
 from ..data import NormalizeScale, PointCloudDataset, protocol, transforms
 from ..train import checkpoint as checkpoints
 from ..train.distributed import device_of

@@ -12,7 +12,7 @@ from typing import Annotated, Optional
 import typer
 from dgl import DGLError
 
-from .._checks import is_plain
+from .._validation import is_plain
 from . import registry
 from .apply_recipe import FILES, apply_arguments, apply_script, check_apply
 from .factories import (

@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from ..data import PointCloudDataset
 from ..graph import knn_graph, point_cloud
+from ..metrics.orientation import CORRUPTIONS, OrientationSample, orientation_quality
 from ..models.orientation_encoder import OrientationEncoder
 from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_any, save_text
 from ..plot.seen import trace_orientations
-from ..quality import DISTURBANCES, Sight, measure
 from ..train.records import versions
 from .build import Trained, data_set, load_trained
 
@@ -35,7 +35,7 @@ def view_quality(
     """Measure a trained network's orientations beside those of a fresh one.
 
     The shapes are those of the network's test set, sampled twice as densely: see
-    :func:`dgl_orient.quality.measure` for what is measured.
+    :func:`dgl_orient.metrics.orientation_quality` for what is measured.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def view_quality(
             unit="shape",
             disable=None if progress else True,
         )
-        found[name] = measure(_seeing(trained, model, name == "trained"), bar, seed=seed)
+        found[name] = orientation_quality(_seeing(trained, model, name == "trained"), bar, seed=seed)
     recipe = trained.recipe
     title = (
         f"Orientations of {recipe['model']['name']} on {number} test clouds of {recipe['data']['name']}, "
@@ -81,7 +81,7 @@ def view_quality(
         "num_clouds": number,
         "num_points": trained.num_points,
         "seed": seed,
-        "amounts": {name: list(amounts) for name, (_, amounts) in DISTURBANCES.items()},
+        "amounts": {name: list(amounts) for name, (_, amounts) in CORRUPTIONS.items()},
     }
     about = {"settings": settings, "recipe": recipe, "versions": versions()}
     numbers = json.dumps({"networks": found, **about}, indent=1) + "\n"
@@ -124,17 +124,18 @@ def _clouds(shapes: PointCloudDataset, number: int) -> Iterator[tuple[Tensor, in
         yield graph.ndata["pos"], None if label is None else int(label)
 
 
-def _seeing(trained: Trained, model: nn.Module, has_learned: bool) -> Callable[[Tensor], Sight]:
+def _seeing(trained: Trained, model: nn.Module, has_learned: bool) -> Callable[[Tensor], OrientationSample]:
     """How a network looks at a cloud; a fresh one's answers are of no interest."""
     asks = has_learned and trained.pipeline == "pointcls"
 
-    def see(pos: Tensor) -> Sight:
-        orientation_encoder, sizes = model.orientation_encoder, torch.tensor([len(pos)])
+    def see(pos: Tensor) -> OrientationSample:
+        orientation_encoder = model.orientation_encoder
+        graph = knn_graph(pos, orientation_encoder.k)
         if asks:
             seen = trace_orientations(model, lambda: model(point_cloud(pos)))
         else:
-            seen = trace_orientations(orientation_encoder, lambda: orientation_encoder(pos, sizes))
-        vectors = orientation_encoder.net.vectors(knn_graph(pos, orientation_encoder.k), pos)
-        return Sight(seen.orient, vectors, seen.answer[0] if asks else None)
+            seen = trace_orientations(orientation_encoder, lambda: orientation_encoder(graph, pos))
+        vectors = orientation_encoder.net.vectors(graph, pos)
+        return OrientationSample(seen.orient, vectors, seen.answer[0] if asks else None)
 
     return see

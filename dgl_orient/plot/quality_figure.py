@@ -29,7 +29,7 @@ def quality_figure(networks: Mapping[str, Mapping[str, object]], title: str = ""
     Parameters
     ----------
     networks : mapping of str to mapping
-        What :func:`dgl_orient.quality.measure` has found, under the networks' names.
+        What :func:`dgl_orient.metrics.orientation_quality` has found, under the networks' names.
     title : str
         What is written above all.
     """

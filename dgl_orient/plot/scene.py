@@ -10,8 +10,8 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from .._checks import as_integer, check_points
-from ..hierarchy import farthest_points
+from .._validation import as_integer, check_points
+from ..graph import farthest_point_sampling
 from .camera import Camera
 from .colors import Coloring, by_value
 
@@ -139,7 +139,7 @@ def oriented_cloud(
     points = pos.detach().cpu().double().numpy()
     if rows is None:
         count = torch.tensor([min(max_arrows, len(pos)) if orient is not None else 0])
-        rows = farthest_points(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
+        rows = farthest_point_sampling(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
     frames = _five_dimensions(orient, len(pos))[torch.as_tensor(rows, dtype=torch.int64)]
     sizes = [len(pos)] * frames.shape[1] if level_sizes is None else list(level_sizes)
     if len(sizes) != frames.shape[1]:

@@ -13,7 +13,7 @@ from dgl import DGLError
 from torch import nn
 from torch.utils.data import Dataset
 
-from .._checks import as_plain
+from .._validation import as_plain
 from ..data import PointCloudLoader, point_cloud_loader
 from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dgl import DGLError
 
-from .._checks import is_plain
+from .._validation import is_plain
 from . import atomic, checkpoint
 from .settings import Settings
 

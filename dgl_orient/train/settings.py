@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
 from dgl import DGLError
 
-from .._checks import as_integer, as_plain
+from .._validation import as_integer, as_plain
 from ..data.protocols import PROTOCOLS
 from ..data.tables import MOST_POINTS
 

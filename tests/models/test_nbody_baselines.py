@@ -1,4 +1,4 @@
-"""The plain networks against their formulas."""
+"""The baselines against their formulas."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def test_gnn_equals_its_formulas_pair_by_pair(sizes):
     assert torch.allclose(model(graph), wanted, rtol=1e-10, atol=1e-11)
 
 
-def test_gnn_depends_on_the_pose_and_not_on_order_or_batch():
+def test_gnn_is_permutation_equivariant_but_not_rotation_equivariant():
     graph = systems([7, 4])
     inputs = dict(scalars={"charge": graph.ndata["charge"]}, vectors={"vel": graph.ndata["vel"]})
     case = (on_systems(GNN(8, 2).double()), graph.ndata["pos"], "positions", [7, 4])
@@ -62,6 +62,6 @@ def test_linear_velocity_finds_the_best_time():
 
 
 @pytest.mark.parametrize("arguments", [dict(k="all"), dict(hidden_feats=0), dict(num_layers=0)])
-def test_bad_arguments_are_answered_with_a_sentence(arguments):
+def test_bad_arguments_are_refused(arguments):
     with pytest.raises(DGLError, match=next(iter(arguments))):
         GNN(**arguments)

@@ -39,7 +39,7 @@ def make_conv(aggregation, extras=(), num_orientations=1, scale=1.0, **arguments
     return OrientedConv(message, aggregation, "relative" in extras, attention, **arguments).double()
 
 
-def draw(*shape, seed=1):
+def random_tensor(*shape, seed=1):
     return torch.randn(*shape, dtype=torch.float64, generator=generator(seed)).requires_grad_()
 
 
@@ -47,11 +47,11 @@ def make_inputs(n, num_orientations=1):
     """Features, positions, orientations, and vectors one or several a node."""
     frames = random_rotation(n * num_orientations, torch.float64, generator(n))
     return dict(
-        feat=draw(n, 5, seed=n),
-        pos=draw(n, 3, seed=n + 1),
+        feat=random_tensor(n, 5, seed=n),
+        pos=random_tensor(n, 3, seed=n + 1),
         orient=frames.view(n, num_orientations, 3, 3).requires_grad_(),
-        vector=draw(n, 3, seed=n + 2),
-        vectors=draw(n, 2, 3, seed=n + 3),
+        vector=random_tensor(n, 3, seed=n + 2),
+        vectors=random_tensor(n, 2, 3, seed=n + 3),
     )
 
 
@@ -136,7 +136,7 @@ def block_case(num_orientations):
 def test_equals_the_formula(case, aggregation, extras, num_orientations):
     graph, src, dst, given = case(num_orientations)
     conv = make_conv(aggregation, extras, num_orientations, allow_zero_in_degree=case is ragged_case)
-    edge_feat = draw(graph.num_edges(), 2)
+    edge_feat = random_tensor(graph.num_edges(), 2)
     further = dict(
         vec=next((given[name] for name in ("vector", "vectors") if name in extras), None),
         edge_feat=edge_feat if "edges" in extras else None,
@@ -179,9 +179,9 @@ def assert_invariant(pos, aggregation):
 
     def layer(pos, batch_num_nodes, feat, vec):
         graph = dgl_orient.knn_graph(pos, 8, batch_num_nodes)
-        return conv(graph, feat, pos, net(graph, pos), vec)
+        return conv(graph, feat, pos, net(graph, pos), vec=vec)
 
-    scalars, vectors = draw(60, 5).detach().to(pos), draw(60, 2, 3).detach().to(pos)
+    scalars, vectors = random_tensor(60, 5).detach().to(pos), random_tensor(60, 2, 3).detach().to(pos)
     assert_equivariant(layer, pos, "invariant", SIZES, scalars={"feat": scalars}, vectors={"vec": vectors})
 
 
@@ -218,8 +218,8 @@ def test_gradcheck(aggregation):
     inputs = make_inputs(5, 2)
     graph = dgl_orient.knn_graph(inputs["pos"].detach(), 3)
     conv = make_conv(aggregation, extras, 2)
-    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], draw(15, 2)
-    assert torch.autograd.gradcheck(lambda *x: conv(graph, *x), leaves)
+    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], random_tensor(15, 2)
+    assert torch.autograd.gradcheck(lambda *x: conv(graph, *x[:3], vec=x[3], edge_feat=x[4]), leaves)
 
 
 def test_tensors_in_any_memory_layout():
@@ -229,7 +229,8 @@ def test_tensors_in_any_memory_layout():
     other = OrientedConv(
         lambda *x: scattered(conv.message(*x)), "attention", True, lambda *x: scattered(conv.attention(*x))
     )
-    assert_same(other(graph, *map(scattered, arguments)), conv(graph, *arguments), arguments)
+    found = other(graph, *map(scattered, arguments[:3]), vec=scattered(arguments[3]))
+    assert_same(found, conv(graph, *arguments[:3], vec=arguments[3]), arguments)
 
 
 def scattered(tensor):
@@ -244,7 +245,7 @@ def test_autocast_does_not_touch_the_geometry():
     conv = OrientedConv(lambda *x: seen.append(x) or x[2].flatten(1), relative_orientation=True)
     for enabled in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled):
-            conv(graph, *arguments)
+            conv(graph, *arguments[:3], vec=arguments[3])
     assert len(seen[0]) == len(seen[1]) == 5
     assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(*seen))
 
@@ -287,7 +288,11 @@ def test_bad_arguments_are_refused(arguments, sentence):
         ("pos", torch.zeros(12, 2), r"pos of shape \(12, 3\), got \(12, 2\)"),
         ("pos", [0] * 12, r"pos of shape \(12, 3\), got list"),
         ("orient", torch.zeros(12, 3, 3), r"orient of shape \(12, F, 3, 3\), got \(12, 3, 3\)"),
-        ("orient", (draw(12, 2, 3, 3), draw(12, 1, 3, 3)), r"\(12, 1, 3, 3\), got \(12, 2, 3, 3\)"),
+        (
+            "orient",
+            (random_tensor(12, 2, 3, 3), random_tensor(12, 1, 3, 3)),
+            r"\(12, 1, 3, 3\), got \(12, 2, 3, 3\)",
+        ),
         ("vec", torch.zeros(12, 2), r"vec of shape \(12, 3\), got \(12, 2\)"),
         ("vec", torch.zeros(12, 2, 4), r"vec of shape \(12, M, 3\), got \(12, 2, 4\)"),
         ("edge_feat", torch.zeros(12, 2), r"edge_feat of shape \(48, edge_feats\), got \(12, 2\)"),

@@ -123,7 +123,7 @@ def test_is_dgls_edgeconv_without_orientations():
     """DGL computes theta(h_i - h_j) + phi(h_i), whatever its documentation says."""
     graph, feat = dgl_orient.knn_graph(ball(30), 5), torch.randn(30, 4, dtype=torch.float64)
     theirs = dgl.nn.EdgeConv(4, 6).double()
-    ours = OrientedEdgeConv(4, 6, activation=nn.Identity()).double()
+    ours = OrientedEdgeConv(4, 6, 0, activation=nn.Identity()).double()
     with torch.no_grad():
         ours.theta.weight.copy_(-theirs.theta.weight)
         ours.phi.weight.copy_(theirs.phi.weight)
@@ -323,8 +323,9 @@ def test_bad_input_is_refused_with_a_sentence():
     ]:
         with pytest.raises(DGLError, match=sentence):
             conv(graph, *arguments)
-    with pytest.raises(DGLError, match="needs orient"):
-        OrientedEdgeConv(0, 8).double()(graph, None, pos, None)
+    for in_feats in (0, 5):
+        with pytest.raises(DGLError, match="num_orientations=1, but orient is None"):
+            OrientedEdgeConv(in_feats, 8).double()(graph, feat if in_feats else None, pos)
     with pytest.raises(DGLError, match="is torch.float64, but its input is torch.float32"):
         conv(graph, feat.float(), pos, orient)
     with pytest.raises(DGLError, match="got 0 for both"):

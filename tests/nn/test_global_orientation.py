@@ -10,9 +10,9 @@ from dgl_orient import GlobalOrientation
 from dgl_orient.geometry import random_rotation
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
+from tests.graph.test_sampling import plain_farthest_points
 from tests.nn.test_vgconv import plain_vgconv
 from tests.test_geometry import plain_frames
-from tests.test_hierarchy import plain_farthest_points
 
 
 def clouds(net, k=8):
@@ -24,14 +24,14 @@ def clouds(net, k=8):
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("training", [False, True])
-def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
+def test_global_orientations_are_equivariant(cloud, dtype, training):
     net = GlobalOrientation(2, level_sizes=(16, 0.2), k=6).to(dtype).train(training)
     assert_equivariant(clouds(net), ORDINARY[cloud](dtype), "frames", SIZES, per="cloud")
 
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
+def test_every_scale_is_equivariant_and_canonical_coordinates_are_invariant(cloud, dtype):
     # Of the levels too, every point needs more than three neighbours: fewer are always in a plane.
     net, sizes = GlobalOrientation(level_sizes=(16, 8), k=6).to(dtype), [35, 25]
     pos = ORDINARY[cloud](dtype)
@@ -80,7 +80,7 @@ def test_ugly_clouds_have_proper_orientations(name, dtype):
 
 @pytest.mark.parametrize("copies", [1, 10])
 @pytest.mark.parametrize("seed", range(5))
-def test_what_cancels_is_not_made_of_rounding(copies, seed):
+def test_rounding_errors_of_cancelling_vectors_do_not_determine_orientations(copies, seed):
     """The vectors of two points are opposite, whatever their lengths, and leave nothing for the cloud."""
     torch.manual_seed(seed)
     net = GlobalOrientation(2, level_sizes=(), input_features="covariance+normal", num_layers=0).double()
@@ -103,7 +103,7 @@ def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
     assert net.degenerate(with_empty, pos).flatten().tolist() == [False, True, False]
 
 
-def test_the_callers_vectors_keep_the_symmetry():
+def test_input_vectors_keep_equivariance():
     net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1).double()
     inputs = dict(
         scalars={"feat": torch.randn(60, 1).double()}, vectors={"vec": torch.randn(60, 1, 3).double()}
@@ -112,7 +112,7 @@ def test_the_callers_vectors_keep_the_symmetry():
 
 
 @pytest.mark.parametrize("message", ["both", "sender", "receiver"])
-def test_the_callers_features_reach_the_clouds_orientation(message):
+def test_input_features_of_points_reach_the_global_orientation(message):
     net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1, message_from=message).double()
     graph, feat, vec = (
         dgl_orient.knn_graph(ball(), 6),
@@ -153,7 +153,7 @@ def test_equals_the_layers_put_together_plainly():
     levels=st.sampled_from([(), (8,), (0.5, 0.2), (12, 0.3)]),
     seed=st.integers(0, 1000),
 )
-def test_global_orientations_turn_for_any_sizes(sizes, k, levels, seed):
+def test_global_orientations_are_equivariant_for_any_sizes(sizes, k, levels, seed):
     torch.manual_seed(seed)
     net = GlobalOrientation(level_sizes=levels, k=k).double()
     assert_equivariant(clouds(net, k), ball(sum(sizes), seed), "frames", sizes, per="cloud", seed=seed)

@@ -95,7 +95,7 @@ def test_a_point_without_neighbours_is_drawn_nowhere():
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_orientations_of_every_scale_turn(style, dtype):
-    net = GlobalOrientation(2, k=6, input_features="covariance", **STYLES[style]).to(dtype)
+    net = GlobalOrientation(2, k=6, **(dict(input_features="covariance") | STYLES[style])).to(dtype)
     pos = ball(dtype=dtype)
     assert_equivariant(
         lambda *args, **kwargs: of_clouds(net.scales)(*args, **kwargs)[1:5],
