@@ -106,7 +106,7 @@ def check_level_sizes(level_sizes: Sequence[int | float]) -> None:
 
 
 def check_shape(name: str, value: object, shape: tuple[int | str, ...]) -> None:
-    """Raise unless the value is a tensor of the shape, in which a string stands for any size but 0."""
+    """Raise unless the value is a tensor of the shape, in which a string means any size but 0."""
     given = tuple(value.shape) if isinstance(value, Tensor) else None
     if given is None or len(given) != len(shape) or not all(map(_fits, given, shape)):
         got = type(value).__name__ if given is None else given
@@ -129,7 +129,7 @@ def check_dtype(module: nn.Module, *values: Tensor | None) -> None:
 
 
 def check_points(pos: Tensor, finite: bool = True) -> None:
-    """Raise unless these are points ``(N, D)`` in float32 or float64, and (if asked) finite."""
+    """Raise unless these are points ``(N, D)`` in float32 or float64, and (by default) finite."""
     if not isinstance(pos, Tensor) or pos.ndim != 2 or pos.shape[1] == 0:
         given = tuple(pos.shape) if isinstance(pos, Tensor) else type(pos).__name__
         raise DGLError(

@@ -22,14 +22,14 @@ def _plain(function, feat):
 def test_values_and_two_derivatives_are_the_plain_ones(function):
     feat = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
     weight = torch.randn(4, 2, dtype=torch.float64)
-    found = []
+    actual = []
     for result in (function(SIZES, feat), _plain(function, feat)):
         (first,) = torch.autograd.grad((weight * result.sin()).sum(), feat, create_graph=True)
         (second,) = torch.autograd.grad(first.square().sum(), feat)
-        found.append((result.detach(), first.detach(), second))
-    for one, other in zip(*found):
+        actual.append((result.detach(), first.detach(), second))
+    for one, other in zip(*actual):
         torch.testing.assert_close(one, other)
-    assert float(found[0][2].abs().max()) > 0.1
+    assert float(actual[0][2].abs().max()) > 0.1
 
 
 @pytest.mark.parametrize("function", PLAIN)

@@ -86,20 +86,20 @@ def _neighbour_matrix(graph: DGLGraph) -> Tensor | None:
 
 
 def _has_isolated_nodes(graph: DGLGraph) -> bool:
-    known = _cache(graph).get("neighbours")  # k >= 1 for each
-    return known is None and not bool((in_degrees(graph) > 0).all())
+    regular = _cache(graph).get("neighbours") is not None  # k >= 1 for each
+    return not regular and not bool((in_degrees(graph) > 0).all())
 
 
 def _cached(graph: DGLGraph, name: str, compute: Callable[[DGLGraph], T]) -> T:
-    known = _cache(graph)
-    if name not in known:
-        known[name] = compute(graph)
-    return known[name]
+    cache = _cache(graph)
+    if name not in cache:
+        cache[name] = compute(graph)
+    return cache[name]
 
 
 def _cache(graph: DGLGraph) -> dict:
-    index, known = getattr(graph, _ATTRIBUTE, (None, None))
+    index, cache = getattr(graph, _ATTRIBUTE, (None, None))
     if index is not graph._graph:  # edges were added or removed, or nothing is stored yet
-        known = {}
-        setattr(graph, _ATTRIBUTE, (graph._graph, known))
-    return known
+        cache = {}
+        setattr(graph, _ATTRIBUTE, (graph._graph, cache))
+    return cache

@@ -39,7 +39,7 @@ class VGConv(nn.Module):
         (h^{out}_i, V^{out}_i) &= (h'_i, V'_i) + \mathrm{GVP}(h'_i, V'_i)
 
     with the edge's :math:`h_{ij}, V_{ij}` from :func:`~dgl_orient.nn.edge_features.edge_features`. The
-    paper's formula has only :math:`h_i, V_i` in the message, with which information travels no farther than
+    paper's formula has only :math:`h_i, V_i` in the message, with which information travels not more than
     one hop; that literal form is ``message_from="receiver"``. A node without neighbours receives the message
     0.
 

@@ -139,8 +139,8 @@ def test_graphs_with_gradients_and_strides():
     pos = ball(40, dtype=torch.float32)
     strided = torch.stack([pos, pos], 1)[:, 0].requires_grad_()
     for algorithm in ALGORITHMS:
-        found = dgl_orient.knn_graph(strided, 5, algorithm=algorithm)
-        assert neighbours(found) == neighbours(dgl_orient.knn_graph(pos, 5))
+        actual = dgl_orient.knn_graph(strided, 5, algorithm=algorithm)
+        assert neighbours(actual) == neighbours(dgl_orient.knn_graph(pos, 5))
 
 
 def test_point_cloud_carries_positions_and_sizes():
@@ -196,8 +196,8 @@ def test_neighbours_among_features_are_the_same_under_autocast():
     feat = 3 * centres.repeat_interleave(20, 0) + 0.1 * torch.randn(200, 64, generator=generator(1))
     expected = dgl_orient.knn_graph(feat, 10).edges()[0]
     with torch.autocast("cpu", torch.bfloat16):
-        found = dgl_orient.knn_graph(feat, 10).edges()[0]
-    assert torch.equal(found, expected)
+        actual = dgl_orient.knn_graph(feat, 10).edges()[0]
+    assert torch.equal(actual, expected)
 
 
 def test_fully_connected_graphs_have_all_pairs_of_a_point_cloud():

@@ -20,9 +20,9 @@ def test_a_tree_is_taken_where_most_points_are_in_large_clouds(sizes, algorithm)
 @given(n=st.sampled_from([64, 120, 240, 256, 250]), k=st.integers(1, 30), ties=st.booleans())
 def test_the_smallest_numbers_of_rows(n, k, ties):
     numbers = torch.randint(9, (2, 3, n)).double() if ties else torch.randn(2, 3, n)
-    found = _smallest(numbers, k)
-    assert all(len(row.unique()) == k for row in found.flatten(0, 1))
-    torch.testing.assert_close(numbers.gather(2, found).sort(2)[0], numbers.sort(2)[0][:, :, :k])
+    actual = _smallest(numbers, k)
+    assert all(len(row.unique()) == k for row in actual.flatten(0, 1))
+    torch.testing.assert_close(numbers.gather(2, actual).sort(2)[0], numbers.sort(2)[0][:, :, :k])
 
 
 def test_dense_search_in_parts_equals_the_whole(monkeypatch):

@@ -48,7 +48,7 @@ def test_no_point_is_sampled_twice_even_among_duplicates():
     pos = torch.cat([ball(30), ball(30), ball(20, seed=1)])
     rows = farthest_point_sampling(pos, torch.tensor([40, 20]), torch.tensor([60, 20]))
     assert len(rows.unique()) == 60
-    # The first 30 of the 60 are the 30 places, the others stand where they stand.
+    # The first 30 of the 60 are the 30 distinct places, the others coincide with them.
     assert len(pos[rows[:30]].unique(dim=0)) == 30
 
 

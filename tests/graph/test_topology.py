@@ -45,8 +45,8 @@ def plain_neighbour_matrix(graph):
 def test_equals_what_the_edges_say(name):
     graph = GRAPHS[name]()
     for _ in range(2):  # computed, then cached
-        expected, found = plain_neighbour_matrix(graph), neighbour_matrix(graph)
-        assert (found is None) == (expected is None) and (found is None or torch.equal(found, expected))
+        expected, actual = plain_neighbour_matrix(graph), neighbour_matrix(graph)
+        assert (actual is None) == (expected is None) and (actual is None or torch.equal(actual, expected))
         assert torch.equal(in_degrees(graph), graph.in_degrees())
         assert torch.equal(out_degrees(graph), graph.out_degrees())
         assert has_isolated_nodes(graph) == bool((graph.in_degrees() == 0).any())

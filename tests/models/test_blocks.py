@@ -16,11 +16,11 @@ def test_global_features_equal_repeated_ones(layers):
     inputs = feat.requires_grad_(), global_feat.requires_grad_()
     mlp = PointwiseMLP(5, *layers).double()
     weights = list(mlp.parameters())
-    found = mlp.forward_with_global(*inputs, sizes)
+    actual = mlp.forward_with_global(*inputs, sizes)
     expected = mlp(torch.cat([feat, global_feat.repeat_interleave(sizes, 0)], 1))
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    upstream = torch.randn(found.shape, generator=generator(), dtype=torch.float64)
+    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
+    upstream = torch.randn(actual.shape, generator=generator(), dtype=torch.float64)
     for one, other in zip(
-        *(torch.autograd.grad(each, [*inputs, *weights], upstream) for each in (found, expected))
+        *(torch.autograd.grad(each, [*inputs, *weights], upstream) for each in (actual, expected))
     ):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)

@@ -50,9 +50,9 @@ def test_equals_the_paper_pair_by_pair(sizes, inverse_distance):
             layer.weight.mul_(300)
     graph = systems(sizes)
     parts = (graph.ndata[key].split(sizes) for key in ("pos", "vel", "charge"))
-    wanted = torch.cat([by_the_paper(model, *system, inverse_distance) for system in zip(*parts)])
-    assert (wanted - graph.ndata["pos"]).abs().max() > 0.1
-    assert torch.allclose(model(graph), wanted, rtol=1e-10, atol=1e-11)
+    expected = torch.cat([by_the_paper(model, *system, inverse_distance) for system in zip(*parts)])
+    assert (expected - graph.ndata["pos"]).abs().max() > 0.1
+    assert torch.allclose(model(graph), expected, rtol=1e-10, atol=1e-11)
 
 
 def test_has_the_authors_sizes():

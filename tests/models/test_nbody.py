@@ -43,7 +43,7 @@ SIZES = {"equal": [7, 7, 7], "mixed": [9, 4, 8]}
 
 
 def network(name, dtype=torch.float64):
-    """With weights large enough for all parts to be seen in the result."""
+    """With weights large enough for all parts to matter for the result."""
     model = NETWORKS[name]().to(dtype)
     with torch.no_grad():
         for layer in getattr(model, "layers", []):
@@ -241,11 +241,11 @@ def test_networks_learn_the_motion(name, motion):
 def test_half_precision_does_not_reach_positions(name, sizes):
     model, graph = NETWORKS[name](), systems(sizes, dtype=torch.float32)
     graph.ndata["pos"] += 1000  # bfloat16 has steps of 4 here
-    wanted = model(graph)
+    expected = model(graph)
     with torch.autocast("cpu", torch.bfloat16):
         result = model(graph)
     assert result.dtype == torch.float32
-    assert (result - wanted).abs().max() < 0.05
+    assert (result - expected).abs().max() < 0.05
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -323,9 +323,9 @@ def test_frames_by_velocity_far_from_the_origin():
     model = OrientedNBody(**SMALL, orientations="velocity")
     graph, away = systems([7, 7], dtype=torch.float32), torch.tensor([16384.0, 8192.0, -16384.0])
     near = (graph.ndata["pos"] + away) - away
-    found = []
+    actual = []
     for pos in (near, near + away):
         graph.ndata["pos"] = pos
         particles = particle_inputs(graph, model)
-        found.append(model._orient(None, particles, None))
-    torch.testing.assert_close(*found, rtol=0, atol=0)
+        actual.append(model._orient(None, particles, None))
+    torch.testing.assert_close(*actual, rtol=0, atol=0)

@@ -30,8 +30,8 @@ def pair_by_pair(model, pos, vel, charge):
 def test_gnn_equals_its_formulas_pair_by_pair(sizes):
     model, graph = GNN(8, 2).double(), systems(sizes)
     parts = (graph.ndata[key].split(sizes) for key in ("pos", "vel", "charge"))
-    wanted = torch.cat([pair_by_pair(model, *system) for system in zip(*parts)])
-    assert torch.allclose(model(graph), wanted, rtol=1e-10, atol=1e-11)
+    expected = torch.cat([pair_by_pair(model, *system) for system in zip(*parts)])
+    assert torch.allclose(model(graph), expected, rtol=1e-10, atol=1e-11)
 
 
 def test_gnn_is_permutation_equivariant_but_not_rotation_equivariant():

@@ -89,16 +89,16 @@ def plain_aggregation(aggregation, messages, logits):
         return torch.zeros(6, dtype=torch.float64)
     messages = torch.stack(messages)
     if aggregation == "attention":
-        weights = torch.stack(logits).softmax(0)  # (k, heads), which share six features
+        weights = torch.stack(logits).softmax(0)  # (k, heads), over six features
         return (messages * weights.repeat_interleave(6 // weights.shape[1], 1)).sum(0)
     return {"max": messages.amax, "sum": messages.sum, "mean": messages.mean}[aggregation](0)
 
 
-def assert_same(found, plain, inputs):
+def assert_same(actual, plain, inputs):
     """Equal in values and in gradients, in which an output of 0 counts too."""
-    torch.testing.assert_close(found, plain, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(actual, plain, rtol=1e-11, atol=1e-11)
     options = dict(retain_graph=True, allow_unused=True, materialize_grads=True)
-    gradients = [torch.autograd.grad((x + 1).pow(3).sum(), inputs, **options) for x in (found, plain)]
+    gradients = [torch.autograd.grad((x + 1).pow(3).sum(), inputs, **options) for x in (actual, plain)]
     for a, b in zip(*gradients):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -143,7 +143,7 @@ def test_equals_the_formula(case, aggregation, extras, num_orientations):
     )
     plain = plain_conv(conv, graph, src, dst, edge_feat, extras)
     leaves = (*src.values(), *dst.values(), edge_feat, *conv.parameters())
-    # The receivers' orientations are enough unless the senders' are looked at.
+    # The receivers' orientations are enough unless those of the senders are inputs.
     orients = [given["orient"], dst["orient"][: graph.num_dst_nodes()]]
     for orient in orients[: 1 if conv.relative_orientation else 2]:
         assert_same(conv(graph, given["feat"], given["pos"], orient, **further), plain, leaves)
@@ -155,8 +155,8 @@ def test_no_features_and_any_function_as_message(aggregation):
     inputs["feat"] = None
     attention = (lambda local: local[:, 1, :1]) if aggregation == "attention" else None
     conv = OrientedConv(lambda local: local.flatten(1).sin(), aggregation, attention=attention)
-    found = conv(graph, None, inputs["pos"], inputs["orient"])
-    assert_same(found, plain_conv(conv, graph, inputs, inputs), (inputs["pos"], inputs["orient"]))
+    actual = conv(graph, None, inputs["pos"], inputs["orient"])
+    assert_same(actual, plain_conv(conv, graph, inputs, inputs), (inputs["pos"], inputs["orient"]))
     assert not graph.ndata and not graph.edata
 
 
@@ -206,9 +206,9 @@ def test_graphs_without_edges(aggregation, num_nodes):
     inputs = make_inputs(3)
     conv = make_conv(aggregation, allow_zero_in_degree=True)
     arguments = [inputs[name][:num_nodes] for name in ("feat", "pos", "orient")]
-    found = conv(dgl.graph(([], []), num_nodes=num_nodes), *arguments)
-    assert found.shape == (num_nodes, 6) and found.eq(0).all()
-    found.sum().backward()
+    actual = conv(dgl.graph(([], []), num_nodes=num_nodes), *arguments)
+    assert actual.shape == (num_nodes, 6) and actual.eq(0).all()
+    actual.sum().backward()
     assert all(p.grad.eq(0).all() for p in conv.parameters())
 
 
@@ -229,8 +229,8 @@ def test_tensors_in_any_memory_layout():
     other = OrientedConv(
         lambda *x: scattered(conv.message(*x)), "attention", True, lambda *x: scattered(conv.attention(*x))
     )
-    found = other(graph, *map(scattered, arguments[:3]), vec=scattered(arguments[3]))
-    assert_same(found, conv(graph, *arguments[:3], vec=arguments[3]), arguments)
+    actual = other(graph, *map(scattered, arguments[:3]), vec=scattered(arguments[3]))
+    assert_same(actual, conv(graph, *arguments[:3], vec=arguments[3]), arguments)
 
 
 def scattered(tensor):
@@ -241,13 +241,13 @@ def scattered(tensor):
 def test_autocast_does_not_touch_the_geometry():
     graph, inputs = make_knn(num_orientations=2)
     arguments = [inputs[name].detach().float() for name in ("feat", "pos", "orient", "vectors")]
-    seen = []
-    conv = OrientedConv(lambda *x: seen.append(x) or x[2].flatten(1), relative_orientation=True)
+    calls = []
+    conv = OrientedConv(lambda *x: calls.append(x) or x[2].flatten(1), relative_orientation=True)
     for enabled in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled):
             conv(graph, *arguments[:3], vec=arguments[3])
-    assert len(seen[0]) == len(seen[1]) == 5
-    assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(*seen))
+    assert len(calls[0]) == len(calls[1]) == 5
+    assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(*calls))
 
 
 def test_state_dict_and_reset():
@@ -335,9 +335,9 @@ def test_attention_is_a_softmax_with_two_derivatives():
     src, dst = graph.edges()
 
     def plain(pos):
-        seen = torch.einsum("efji,ej->ei", orient[dst], pos[src] - pos[dst])
-        shares = logits(seen).view(9, 3, 2).softmax(1)
-        return (shares * message(seen).view(9, 3, 2)).sum(1)
+        local = torch.einsum("efji,ej->ei", orient[dst], pos[src] - pos[dst])
+        weights = logits(local).view(9, 3, 2).softmax(1)
+        return (weights * message(local).view(9, 3, 2)).sum(1)
 
     torch.testing.assert_close(conv(graph, None, pos, orient), plain(pos))
     assert torch.autograd.gradgradcheck(lambda pos: conv(graph, None, pos, orient), (pos,))

@@ -127,11 +127,11 @@ def test_operations_equal_their_definitions_in_values_and_gradients(name, precis
     expected, forms = plain_ops(graph, values), [edge_ops(graph), GraphEdges(graph)]
     assert isinstance(forms[0], RegularEdges) == (name == "regular")
     for edges in forms:
-        for operation, found in fast_ops(edges, values).items():
-            torch.testing.assert_close(found, expected[operation], msg=operation)
+        for operation, actual in fast_ops(edges, values).items():
+            torch.testing.assert_close(actual, expected[operation], msg=operation)
             gradients = [
                 torch.autograd.grad(x.sin().sum(), values, allow_unused=True, retain_graph=True)
-                for x in (found, expected[operation])
+                for x in (actual, expected[operation])
             ]
             for a, b in zip(*gradients):
                 assert (a is None) == (b is None)

@@ -36,10 +36,10 @@ def test_every_scale_is_equivariant_and_canonical_coordinates_are_invariant(clou
     net, sizes = GlobalOrientation(level_sizes=(16, 8), k=6).to(dtype), [35, 25]
     pos = ORDINARY[cloud](dtype)
     if cloud == "plane" and dtype == torch.float32:
-        # How a flat frame is turned over hinges on a sign, near whose change float32 cannot hold 1e-4.
+        # How a flat frame is flipped hinges on a sign, near whose change float32 cannot hold 1e-4.
         rotation = random_rotation(dtype=torch.float64, generator=generator())
-        plain, turned = (clouds(net.scales)(x, sizes) for x in (pos, (plane() @ rotation.T).float()))
-        error = (turned.point - rotation.float() @ plain.point).abs().amax((-1, -2))
+        plain, rotated = (clouds(net.scales)(x, sizes) for x in (pos, (plane() @ rotation.T).float()))
+        error = (rotated.point - rotation.float() @ plain.point).abs().amax((-1, -2))
         assert error.quantile(0.95) < 1e-4
         return
     assert_equivariant(
@@ -56,8 +56,8 @@ def test_scales_are_laid_out_as_documented():
     torch.testing.assert_close(scales.global_orient, net(graph, pos))
     cloud = torch.arange(3).repeat_interleave(torch.tensor(SIZES))
     torch.testing.assert_close(scales.point[:, 4:], scales.global_orient[cloud])
-    centre = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
-    expected = torch.einsum("nfji,nj->nfi", scales.global_orient[cloud], centre)
+    centered = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
+    expected = torch.einsum("nfji,nj->nfi", scales.global_orient[cloud], centered)
     torch.testing.assert_close(scales.canonical, expected)
     # The finest scale is the points' own, and no two scales are the same.
     assert rotation_error(scales.point) < 1e-12
@@ -97,9 +97,9 @@ def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
     net = GlobalOrientation(level_sizes=(8,), k=4).double()
     with_empty = dgl_orient.knn_graph(pos, 6, [25, 0, 15])
     without = dgl_orient.knn_graph(pos, 6, [25, 15])
-    found = net(with_empty, pos)
-    torch.testing.assert_close(found[[0, 2]], net(without, pos))
-    assert torch.equal(found[1, 0], torch.eye(3, dtype=torch.float64))
+    actual = net(with_empty, pos)
+    torch.testing.assert_close(actual[[0, 2]], net(without, pos))
+    assert torch.equal(actual[1, 0], torch.eye(3, dtype=torch.float64))
     assert net.degenerate(with_empty, pos).flatten().tolist() == [False, True, False]
 
 

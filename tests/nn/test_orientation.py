@@ -52,7 +52,7 @@ def steady_orientations(net, k=8):
 @pytest.mark.parametrize("training", [False, True])
 def test_orientations_are_equivariant(cloud, dtype, training):
     net = OrientationNet(num_orientations=2).to(dtype).train(training)
-    # In a plane two vectors need not be far from collinear anywhere: how a frame is turned over depends on
+    # In a plane two vectors need not be far from collinear anywhere: how a frame is flipped depends on
     # the sign of what may pass through 0, and float32 has too few digits to hold 1e-4 near there.
     in_float32 = cloud == "plane" and dtype == torch.float32
     function = (steady_orientations if in_float32 else orientations)(net)

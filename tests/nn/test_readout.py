@@ -43,9 +43,9 @@ def plain_pool(readout, cloud):
     return torch.cat([parts[name] for name in parts if readout.pool in (name, "both")])
 
 
-def assert_same(found, plain, inputs):
-    torch.testing.assert_close(found, plain, rtol=1e-11, atol=1e-11)
-    gradients = [torch.autograd.grad((value + 1).pow(3).sum(), inputs) for value in (found, plain)]
+def assert_same(actual, plain, inputs):
+    torch.testing.assert_close(actual, plain, rtol=1e-11, atol=1e-11)
+    gradients = [torch.autograd.grad((value + 1).pow(3).sum(), inputs) for value in (actual, plain)]
     for a, b in zip(*gradients):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -54,9 +54,9 @@ def assert_same(found, plain, inputs):
 def test_every_point_has_an_output(hidden_feats):
     feat = random_tensor(12, 5)
     readout = InvariantReadout(5, 4, hidden_feats=hidden_feats).double()
-    found = readout(dgl_orient.point_cloud(ball(12)), feat)
+    actual = readout(dgl_orient.point_cloud(ball(12)), feat)
     plain = torch.stack([plain_mlp(readout.mlp, row) for row in feat])
-    assert_same(found, plain, (feat, *readout.parameters()))
+    assert_same(actual, plain, (feat, *readout.parameters()))
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -77,9 +77,9 @@ def test_every_point_cloud_has_an_output_even_an_empty_one(pool, sizes, hidden_f
 def test_nothing_but_empty_clouds(pool, sizes):
     readout = InvariantReadout(5, 4, pool).double()
     feat = random_tensor(0, 5)
-    found = readout(dgl_orient.point_cloud(ball(0), sizes), feat)
-    torch.testing.assert_close(found, readout.mlp[0].bias.expand(len(sizes), 4))
-    found.sum().backward()
+    actual = readout(dgl_orient.point_cloud(ball(0), sizes), feat)
+    torch.testing.assert_close(actual, readout.mlp[0].bias.expand(len(sizes), 4))
+    actual.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in readout.parameters())
 
 
@@ -88,8 +88,8 @@ def test_pooling_survives_large_values(pool):
     # exp(1000) and the sum of these bfloat16 numbers are both out of their type's reach or precision.
     readout = InvariantReadout(1, 1, pool).double()
     feat = torch.tensor([[1000.0], [-1000.0], [999.0]], dtype=torch.float64, requires_grad=True)
-    found = readout(dgl_orient.point_cloud(ball(3)), feat)
-    assert_same(found, plain_mlp(readout.mlp, plain_pool(readout, feat)).unsqueeze(0), (feat,))
+    actual = readout(dgl_orient.point_cloud(ball(3)), feat)
+    assert_same(actual, plain_mlp(readout.mlp, plain_pool(readout, feat)).unsqueeze(0), (feat,))
 
     ones = torch.ones(4000, 1, dtype=torch.bfloat16)
     pooled = readout.bfloat16()._pooled(torch.tensor([4000]), ones)

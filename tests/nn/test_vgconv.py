@@ -115,8 +115,8 @@ def test_a_node_without_neighbours_receives_nothing():
     for message_layers in (1, 2):
         conv = VGConv((5, 3), (5, 3), message_layers=message_layers).double()
         torch.nn.init.ones_(conv.messages.gvps[-1].scalar.bias)
-        found = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
-        for a, b, c in zip(found, (feat, vec), conv.update(feat, vec)):
+        actual = conv(dgl_orient.knn_graph(ball(1), 4), feat, vec, ball(1))
+        for a, b, c in zip(actual, (feat, vec), conv.update(feat, vec)):
             torch.testing.assert_close(a, b + c)
 
 
@@ -193,8 +193,8 @@ def test_dropout_takes_scalars_and_whole_vectors_of_message_and_update():
     torch.testing.assert_close(torch.where(feat == 0, feat, whole_feat * 2), feat)
     kept = (vec != 0).all(2, keepdim=True)
     torch.testing.assert_close(vec, torch.where(kept, whole_vec * 2, 0.0))
-    for share in (kept, feat != 0):
-        assert 0.3 < share.float().mean() < 0.7
+    for fraction in (kept, feat != 0):
+        assert 0.3 < fraction.float().mean() < 0.7
 
 
 @pytest.mark.parametrize(
