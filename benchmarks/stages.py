@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import dgl_orient
-from dgl_orient import graph, hierarchy, knn
+from dgl_orient.graph import construction, hierarchy, knn_graph, neighbour_search
 from dgl_orient.models import OrientedDGCNN
-from dgl_orient.models.blocks import clouds_of
+from dgl_orient.models.blocks import model_inputs
 
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
@@ -52,14 +52,17 @@ def run(full: bool, seed: int) -> list[dict]:
 
 def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
     """The forward pass of each stage on inputs of its own; neighbour search is part of two of them."""
-    pos, sizes = clouds_of(cloud, net)
+    pos, sizes, *_ = model_inputs(cloud, net)
+    near, graph = (knn_graph(pos, k, sizes) for k in (net.orientation_encoder.k, net.backbone.k))
     with torch.no_grad():
-        oriented = net.orientation_encoder(pos, sizes)
-        points = net.backbone(pos, sizes, oriented.feat, oriented.orient)
+        oriented = net.orientation_encoder(near, pos)
+        points = net.backbone(graph, oriented.feat, pos, oriented.orient)
     feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
     return {
-        "orientation": lambda: list(net.orientation_encoder(pos, sizes)[:2]),
-        "convs": lambda: [net.backbone(pos, sizes, feat, orient)],
+        "orientation": lambda: list(
+            net.orientation_encoder(knn_graph(pos, net.orientation_encoder.k, sizes), pos)[:2]
+        ),
+        "convs": lambda: [net.backbone(knn_graph(pos, net.backbone.k, sizes), feat, pos, orient)],
         "head": lambda: [net.head(sizes, points)],
     }
 
@@ -103,8 +106,8 @@ def _timed_search(seconds: list[float]) -> Iterator[None]:
         seconds.append(time.perf_counter() - start)
         return result
 
-    nearest = knn.nearest
-    with patch.object(graph, "nearest", timed), patch.object(hierarchy, "nearest", timed):
+    nearest, name = neighbour_search.nearest_neighbours, "nearest_neighbours"
+    with patch.object(construction, name, timed), patch.object(hierarchy, name, timed):
         yield
 
 

@@ -11,7 +11,7 @@ from dgl.transforms import BaseTransform
 from torch import Tensor
 
 from dgl_orient.graph import point_cloud
-from dgl_orient.quality import DISTURBANCES
+from dgl_orient.metrics import CORRUPTIONS
 
 __all__ = ["AMOUNTS", "UNEVEN", "Disturb", "disturbance", "thinned"]
 
@@ -78,7 +78,7 @@ def thinned(
 
 def disturbance(name: str, num_points: int) -> Function:
     """The function of a name in :data:`AMOUNTS`, for a network that knows clouds of so many points."""
-    return functools.partial(thinned, most=num_points) if name == UNEVEN else DISTURBANCES[name][0]
+    return functools.partial(thinned, most=num_points) if name == UNEVEN else CORRUPTIONS[name][0]
 
 
 class Disturb(BaseTransform):
