@@ -224,7 +224,7 @@ def test_random_rotations_are_uniform_and_seeded():
     assert abs(trace.square().mean() - 1) < 0.05 and abs(trace.pow(3).mean() - 1) < 0.15
     assert random_rotation().shape == (3, 3) and random_rotation().dtype == torch.float32
     assert random_rotation(0).shape == (0, 3, 3)
-    with pytest.raises(DGLError, match="floating-point type"):
+    with pytest.raises(DGLError, match="floating-point dtype"):
         random_rotation(2, torch.int64)
     for number in ((2, 3), -1, 2.5, "a"):
         with pytest.raises(DGLError, match="number of rotations to be an integer"):
