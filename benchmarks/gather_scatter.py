@@ -15,8 +15,8 @@ from torch import Tensor
 from dgl_orient import OrientedEdgeConv, OrientedRSConv
 from dgl_orient.geometry import to_local
 from dgl_orient.nn import VGConv
-from dgl_orient.nn.edges import edge_geometry
-from dgl_orient.nn.neighbourhoods import Edges
+from dgl_orient.nn.edge_features import edge_features
+from dgl_orient.nn.edge_ops import GraphEdges
 
 
 @contextmanager
@@ -73,22 +73,6 @@ def _norm(vec: Tensor, dim: int) -> Tensor:
     return vec.square().sum(dim).clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
 
 
-class _Edges(Edges):
-    """Reductions over edges by DGL's kernels."""
-
-    def __init__(self, graph) -> None:
-        self.graph = graph
-
-    def mean(self, values):
-        return dgl.ops.copy_e_mean(self.graph, values)
-
-    def of_receivers(self, values):
-        return dgl.ops.copy_v(self.graph, values)
-
-    def sums(self, sender, receiver):
-        return dgl.ops.u_add_v(self.graph, sender, receiver)
-
-
 def _gvp(self, feat, vec):
     """A GVP with the layout of its authors, ``(E, C, 3)``."""
     hidden = self.hidden(vec.transpose(-1, -2))  # (E, 3, C)
@@ -104,11 +88,11 @@ def _gvp(self, feat, vec):
 def _vgconv(self, graph, feat, vec, pos):
     src, dst = graph.edges()
     positions = _pair(pos)
-    edges = _Edges(graph)
-    edge_feat, edge_vec = edge_geometry(edges, positions[1][dst] - positions[0][src], self.messages.edges)
+    edges = GraphEdges(graph)
+    edge_feat, edge_vec = edge_features(edges, positions[1][dst] - positions[0][src], self.messages.edges)
     feats, vecs = [edge_feat], [edge_vec.unsqueeze(1)]
     index = {"receiver": (1, dst), "sender": (0, src)}
-    for number, party in enumerate(self.parties):
+    for number, party in enumerate(self.endpoints):
         side, rows = index[party]
         if feat is not None:
             feats.insert(number, _pair(feat)[side][rows])

@@ -16,7 +16,7 @@ from torch import nn
 
 import dgl_orient
 from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedRSCNN
-from dgl_orient.models.blocks import CloudClassifier, clouds_of
+from dgl_orient.models.blocks import CloudClassifier, model_inputs
 
 from .gather_scatter import gather_scatter_layers
 from .report import compare, training_step
@@ -36,7 +36,7 @@ class DGLsDGCNN(nn.Module):
         self.head = CloudClassifier(sum(widths), num_classes, 1024, (512, 256), 0.5)
 
     def forward(self, graph: dgl.DGLGraph) -> torch.Tensor:
-        feat, num_points = clouds_of(graph, self)
+        feat, num_points, *_ = model_inputs(graph, self)
         outputs = []
         for conv in self.convs:
             knn = dgl.knn_graph(feat.detach().view(len(num_points), -1, feat.shape[1]), self.k)

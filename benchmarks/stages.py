@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import dgl_orient
-from dgl_orient import graph, hierarchy, knn
+from dgl_orient.graph import construction, hierarchy, knn_graph, neighbour_search
 from dgl_orient.models import OrientedDGCNN
-from dgl_orient.models.blocks import clouds_of
+from dgl_orient.models.blocks import model_inputs
 
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
@@ -52,14 +52,15 @@ def run(full: bool, seed: int) -> list[dict]:
 
 def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
     """The forward pass of each stage on given inputs; neighbour search is part of two of them."""
-    pos, num_points = clouds_of(cloud, net)
+    pos, num_points, *_ = model_inputs(cloud, net)
+    encoder, backbone = net.orientation_encoder, net.backbone
     with torch.no_grad():
-        oriented = net.orientation_encoder(pos, num_points)
-        points = net.backbone(pos, num_points, oriented.feat, oriented.orient)
+        oriented = encoder(knn_graph(pos, encoder.k, num_points), pos)
+        points = backbone(knn_graph(pos, backbone.k, num_points), oriented.feat, pos, oriented.orient)
     feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
     return {
-        "orientation": lambda: list(net.orientation_encoder(pos, num_points)[:2]),
-        "convs": lambda: [net.backbone(pos, num_points, feat, orient)],
+        "orientation": lambda: list(encoder(knn_graph(pos, encoder.k, num_points), pos)[:2]),
+        "convs": lambda: [backbone(knn_graph(pos, backbone.k, num_points), feat, pos, orient)],
         "head": lambda: [net.head(num_points, points)],
     }
 
@@ -103,8 +104,8 @@ def _timed_search(seconds: list[float]) -> Iterator[None]:
         seconds.append(time.perf_counter() - start)
         return result
 
-    nearest = knn.nearest
-    with patch.object(graph, "nearest", timed), patch.object(hierarchy, "nearest", timed):
+    nearest, name = neighbour_search.nearest_neighbours, "nearest_neighbours"
+    with patch.object(construction, name, timed), patch.object(hierarchy, name, timed):
         yield
 
 

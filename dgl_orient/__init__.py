@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import config, data, geometry, graph, hierarchy, models, nn, plot, quality, testing, train, zoo
+    from . import config, data, geometry, graph, metrics, models, nn, plot, testing, train, zoo
     from .graph import knn_graph, point_cloud
     from .nn import (
         EquivariantReadout,
@@ -34,14 +34,13 @@ __all__ = [
     "data",
     "geometry",
     "graph",
-    "hierarchy",
     "knn_graph",
+    "metrics",
     "models",
     "nn",
     "plot",
     "point_cloud",
     "pretrained",
-    "quality",
     "testing",
     "train",
     "zoo",

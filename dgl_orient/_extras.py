@@ -1,10 +1,10 @@
-"""What to tell where a package that only an extra brings is not there."""
+"""How to install the packages of an optional extra."""
 
 from __future__ import annotations
 
 
 def to_install(extra: str) -> str:
-    """How an extra is installed.
+    """The instruction to install an extra.
 
     Examples
     --------

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pydantic.v1 import BaseModel, ValidationError, errors
 from pydantic.v1.error_wrappers import ErrorWrapper
 
-from ._checks import as_plain
 from ._messages import nearest, shown
+from ._validation import as_plain
 
 __all__ = ["Problem", "TypeProblem", "problem_at", "sentences"]
 

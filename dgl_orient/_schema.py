@@ -15,9 +15,9 @@ from dgl import DGLError
 from pydantic.v1 import BaseModel, Extra, ValidationError, errors, root_validator, validate_model
 from pydantic.v1.fields import ModelField
 
-from ._checks import as_plain
 from ._messages import nearest, shown
 from ._problems import Problem, TypeProblem, problem_at, sentences
+from ._validation import as_plain
 
 __all__ = ["Choice", "Schema"]
 

@@ -1,10 +1,10 @@
-r"""Rotations and frames: pure tensor functions, no graph and no parameters.
+r"""Rotations, orientations and centroids: pure tensor functions, without graphs and parameters.
 
-A frame (an orientation) is a rotation matrix whose *columns* are the axes, in a tensor of shape
-``(..., 3, 3)``. Vectors are rows, in a tensor of shape ``(..., 3)``.
+An orientation is a rotation matrix whose *columns* are the axes, in a tensor of shape ``(..., 3, 3)``.
+Vectors are rows, in a tensor of shape ``(..., 3)``.
 
-All products with frames are written as multiply-and-sum and not as matrix products, so that neither
-autocast nor a reduced matmul precision (TF32) can reach them.
+All products with orientations are written as multiply-and-sum and not as matrix products, so that neither
+autocast nor a reduced matmul precision (TF32) can round them.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from ._checks import as_integer
-from ._gram_schmidt import GramSchmidt, directions, least_sine, rejected
+from ._gram_schmidt import GramSchmidt, degenerate_pairs, minimum_sine
+from ._segment import segment_mean
+from ._validation import check_integer
 
 __all__ = [
+    "degenerate",
     "frames_from_vectors",
     "norm",
     "random_rotation",
+    "subtract_centroid",
     "to_global",
     "to_local",
-    "degenerate",
 ]
 
 
@@ -37,11 +39,11 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
         u_2 = \frac{u_2'}{\|u_2'\|}, \quad
         O = [u_1, u_2, u_1 \times u_2]
 
-    The result is a proper rotation for *every* finite input. Where the vectors leave an axis
-    degenerate (see :func:`degenerate`) a fixed one takes its place: a missing first vector becomes
-    the x axis, a missing second one the coordinate axis least aligned with the first. Such a frame is
-    repeatable but does not turn with its input; nothing could. No gradient flows into vectors that
-    were replaced, and gradients are finite everywhere.
+    The result is a proper rotation for *every* finite input. Where the vectors are degenerate (see
+    :func:`degenerate`) fixed axes replace the missing ones: the x axis replaces a zero first vector, the
+    coordinate axis least aligned with the first replaces a zero or collinear second vector. Such a frame is
+    deterministic but not equivariant; nothing could be. No gradient flows into replaced vectors, and
+    gradients are finite everywhere.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
     atol : float
         Vectors no longer than this count as zero.
     rtol : float, optional
-        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default, and
-        at least, 32 times the type's rounding, below which the sine tells nothing.
+        Vectors count as collinear if the sine of the angle between them is no larger than this. The default
+        and minimum is 32 times the machine epsilon of the dtype.
 
     Returns
     -------
@@ -68,14 +70,14 @@ def frames_from_vectors(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float |
             [ 0.,  0., -1.]])
     """
     v1, v2 = _vector_pair(v1, v2)
-    return GramSchmidt.apply(v1, v2, atol, least_sine(v1.dtype, rtol))
+    return GramSchmidt.apply(v1, v2, atol, minimum_sine(v1.dtype, rtol))
 
 
 def degenerate(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = None) -> Tensor:
     """Which pairs of vectors do not determine all axes of a frame.
 
-    True where a vector is zero, or both are collinear up to the rounding of their type: there
-    :func:`frames_from_vectors` fills in fixed axes. ``degenerate(v1, v2).sum()`` counts them.
+    True where a vector is zero, or both are collinear up to rounding: there :func:`frames_from_vectors` uses
+    fixed axes. ``degenerate(v1, v2).sum()`` counts them.
 
     Parameters
     ----------
@@ -84,8 +86,8 @@ def degenerate(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = N
     atol : float
         Vectors no longer than this count as zero.
     rtol : float, optional
-        Vectors that enclose an angle whose sine is no larger than this count as collinear. By default, and
-        at least, 32 times the type's rounding, below which the sine tells nothing.
+        Vectors count as collinear if the sine of the angle between them is no larger than this. The default
+        and minimum is 32 times the machine epsilon of the dtype.
 
     Returns
     -------
@@ -101,20 +103,19 @@ def degenerate(v1: Tensor, v2: Tensor, atol: float = 0.0, rtol: float | None = N
     >>> degenerate(v1, v2)
     tensor([False,  True,  True])
     """
-    v1, v2 = (v.detach() for v in _vector_pair(v1, v2))
-    (first, second), _, missing = directions(v1, v2, atol)
-    return missing.any(0) | (rejected(second, first)[2] <= least_sine(v1.dtype, rtol))
+    v1, v2 = _vector_pair(v1, v2)
+    return degenerate_pairs(v1, v2, atol, minimum_sine(v1.dtype, rtol))
 
 
 def to_local(orient: Tensor, vec: Tensor) -> Tensor:
-    r"""Vectors as seen from frames, :math:`O^\top v`. Invariant if both turn together.
+    r"""Vectors in the coordinates of orientations, :math:`O^\top v`. Invariant if both are rotated.
 
     Parameters
     ----------
     orient : Tensor
-        Frames of shape ``(..., 3, 3)``.
+        Orientations of shape ``(..., 3, 3)``.
     vec : Tensor
-        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F frames and one vector a
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F orientations and one vector per
         point that is ``(N, F, 3, 3)`` and ``(N, 1, 3)``.
 
     Examples
@@ -125,19 +126,20 @@ def to_local(orient: Tensor, vec: Tensor) -> Tensor:
     >>> to_local(orient, torch.tensor([5.0, 6.0, 7.0]))
     tensor([6., 7., 5.])
     """
-    _check_frames(orient, vec)
+    _check_orientations(orient, vec)
     return (orient * vec.unsqueeze(-1)).sum(-2)
 
 
 def to_global(orient: Tensor, vec: Tensor) -> Tensor:
-    r"""Vectors given in frames, back in space, :math:`O v` (Eq. 17). The inverse of :func:`to_local`.
+    r"""Vectors from the coordinates of orientations back to space, :math:`O v` (Eq. 17): the inverse of
+    :func:`to_local`.
 
     Parameters
     ----------
     orient : Tensor
-        Frames of shape ``(..., 3, 3)``.
+        Orientations of shape ``(..., 3, 3)``.
     vec : Tensor
-        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F frames and one vector a
+        Vectors of shape ``(..., 3)``; the leading dimensions broadcast. For F orientations and one vector per
         point that is ``(N, F, 3, 3)`` and ``(N, 1, 3)``.
 
     Examples
@@ -148,7 +150,7 @@ def to_global(orient: Tensor, vec: Tensor) -> Tensor:
     >>> to_global(orient, torch.tensor([6.0, 7.0, 5.0]))
     tensor([5., 6., 7.])
     """
-    _check_frames(orient, vec)
+    _check_orientations(orient, vec)
     return (orient * vec.unsqueeze(-2)).sum(-1)
 
 
@@ -157,16 +159,16 @@ def random_rotation(
     dtype: torch.dtype | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Rotations drawn uniformly from SO(3).
+    """Rotations sampled uniformly from SO(3).
 
     Parameters
     ----------
     n : int, optional
-        How many; None gives a single matrix.
+        Number of rotations; None gives a single matrix.
     dtype : torch.dtype, optional
-        The type, PyTorch's default one if not given.
+        The dtype; PyTorch's default by default.
     generator : torch.Generator, optional
-        Where the randomness comes from; its device is the result's device.
+        Random number generator; its device is the result's device.
 
     Returns
     -------
@@ -183,10 +185,8 @@ def random_rotation(
     """
     dtype = dtype or torch.get_default_dtype()
     if not dtype.is_floating_point:
-        raise DGLError(f"Expected a floating-point type for rotations, got {dtype}.")
-    number = None if n is None else as_integer(n)
-    if n is not None and (number is None or number < 0):
-        raise DGLError(f"Expected the number of rotations to be an integer of at least 0, got {n!r}.")
+        raise DGLError(f"Expected a floating-point dtype for rotations, got {dtype}.")
+    number = None if n is None else check_integer("the number of rotations", n, 0)
     device = None if generator is None else generator.device
     # Gram-Schmidt of two independent normal vectors has no preferred direction, hence is uniform.
     pair = torch.randn(2, number or 1, 3, dtype=torch.float64, device=device, generator=generator)
@@ -199,9 +199,8 @@ def random_rotation(
 def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
     """The Euclidean norm, with gradient 0 and not NaN where the vector is 0.
 
-    It is as fast as it can be and no more careful: squares below the smallest normal number count as that
-    number, so the norm of a zero vector is 1e-19 in float32 and 1e-154 in float64, and vectors longer than
-    1e19 or 1e154 overflow.
+    It is made for speed: squares below the smallest normal number count as that number, so the norm of a zero
+    vector is 1e-19 in float32 and 1e-154 in float64, and vectors longer than 1e19 or 1e154 overflow.
 
     Examples
     --------
@@ -217,13 +216,13 @@ def norm(vec: Tensor, dim: int = -1, keepdim: bool = False) -> Tensor:
         length = vec.sum(dim)
     elif vec.requires_grad and torch.is_grad_enabled():
         length = _Norm.apply(vec, dim)
-    else:  # what PyTorch does around a function with a gradient costs more than a small cloud's norms
+    else:  # the overhead of an autograd function is larger than the norms of a small point cloud
         length = _Norm.forward(vec, dim)
     return length.unsqueeze(dim) if keepdim else length
 
 
 class _Norm(torch.autograd.Function):
-    """The norm along a dimension, without a tensor of squares in either direction."""
+    """The norm along a dimension, without a tensor of squares in the forward and backward pass."""
 
     generate_vmap_rule = True
 
@@ -256,8 +255,38 @@ class _Norm(torch.autograd.Function):
         return length > 1.5 * torch.finfo(length.dtype).tiny ** 0.5
 
 
-def _check_frames(orient: Tensor, vec: Tensor) -> None:
-    """Raise unless the shapes fit, and cannot be meant in two ways."""
+def subtract_centroid(pos: Tensor, batch_num_nodes: Tensor) -> Tensor:
+    """Coordinates relative to the centroid of each point cloud, exact for point clouds far from the origin.
+
+    Parameters
+    ----------
+    pos : Tensor
+        Coordinates ``(N, D)``.
+    batch_num_nodes : Tensor
+        Number of points of each point cloud, ``(B,)``, on the CPU.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.geometry import subtract_centroid
+    >>> subtract_centroid(torch.tensor([[1.0, 0, 0], [3.0, 0, 0], [7.0, 7.0, 7.0]]), torch.tensor([2, 1]))
+    tensor([[-1.,  0.,  0.],
+            [ 1.,  0.,  0.],
+            [ 0.,  0.,  0.]])
+    """
+    # Relative to its first point the coordinates of a point cloud are small and differences exact; the
+    # first point cancels.
+    if len(batch_num_nodes) == 1 and len(pos):
+        pos = pos - pos.detach()[0]
+        return pos - pos.mean(0)
+    first = (batch_num_nodes.cumsum(0) - batch_num_nodes).repeat_interleave(batch_num_nodes).to(pos.device)
+    pos = pos - pos.detach()[first]
+    batch_num_nodes = batch_num_nodes.to(pos.device)
+    return pos - segment_mean(batch_num_nodes, pos).repeat_interleave(batch_num_nodes, 0)
+
+
+def _check_orientations(orient: Tensor, vec: Tensor) -> None:
+    """Raise unless the shapes fit in exactly one way."""
     frames, vectors = orient.shape[:-2], vec.shape[:-1]
     fit = len(frames) == len(vectors) or not frames or not vectors
     if (
@@ -267,14 +296,14 @@ def _check_frames(orient: Tensor, vec: Tensor) -> None:
         or not _broadcastable(frames, vectors)
     ):
         raise DGLError(
-            f"Expected frames (..., 3, 3) and vectors (..., 3) with the same leading dimensions, got "
-            f"{tuple(orient.shape)} and {tuple(vec.shape)}; for F frames and one vector a point use "
+            f"Expected orientations (..., 3, 3) and vectors (..., 3) with the same leading dimensions, got "
+            f"{tuple(orient.shape)} and {tuple(vec.shape)}; for F orientations and one vector per point use "
             f"vec.unsqueeze(1)."
         )
 
 
 def _vector_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
-    """Both vectors in one shape, or an error that says what is wrong with them."""
+    """Both vectors in one shape, checked."""
     shapes = [tuple(v.shape) if isinstance(v, Tensor) else type(v).__name__ for v in (v1, v2)]
     if not all(shape[-1:] == (3,) for shape in shapes) or not _broadcastable(*shapes):
         raise DGLError(
@@ -284,7 +313,7 @@ def _vector_pair(v1: Tensor, v2: Tensor) -> tuple[Tensor, Tensor]:
         raise DGLError(
             f"Expected two float32 or two float64 tensors of vectors, got {v1.dtype} and {v2.dtype}."
         )
-    # A sum is finite only if all its terms are, unless it overflows: then the slow look decides.
+    # A sum is finite only if all its terms are, unless it overflows: then the slow check decides.
     with torch.no_grad():
         if not math.isfinite(v1.sum() + v2.sum()) and not all(torch.isfinite(v).all() for v in (v1, v2)):
             raise DGLError("The vectors of frames must be finite, but some are NaN or infinite.")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, get_args
 
 import torch
+from dgl import DGLError
 from torch import Tensor
 
+from ._validation import check_choice
 from .geometry import random_rotation, to_global
 
-__all__ = ["KINDS", "SYMMETRIES", "TOLERANCES", "assert_equivariant"]
+__all__ = ["TOLERANCES", "Output", "Per", "Symmetry", "assert_equivariant"]
 
-#: What an output may be: how it answers when the cloud is turned and shifted.
-KINDS = ("invariant", "vectors", "frames", "positions")
-#: What is tried, in this order.
-SYMMETRIES = ("rotation", "translation", "permutation", "batching")
+#: How an output transforms when the point cloud is rotated and translated.
+Output = Literal["invariant", "vectors", "frames", "positions"]
+#: The symmetries, in the order in which they are tested.
+Symmetry = Literal["rotation", "translation", "permutation", "batching"]
+#: Whether outputs have a row for every point or for every point cloud.
+Per = Literal["node", "cloud"]
 #: The largest error that passes, relative to the output's largest entry.
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4}
 
@@ -22,48 +27,48 @@ TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-4}
 def assert_equivariant(
     fn: Callable[..., Tensor | Sequence[Tensor]],
     pos: Tensor,
-    output: str | Sequence[str] = "invariant",
+    output: Output | Sequence[Output] = "invariant",
     batch_num_nodes: Sequence[int] | None = None,
-    per: str = "node",
+    per: Per = "node",
     scalars: Mapping[str, Tensor] | None = None,
     vectors: Mapping[str, Tensor] | None = None,
-    symmetries: Sequence[str] | None = None,
+    symmetries: Sequence[Symmetry] | None = None,
     rtol: float | None = None,
     trials: int = 2,
     seed: int = 0,
 ) -> dict[str, float]:
-    r"""Raise AssertionError unless a function answers to motions of its clouds as it should (Eq. 1).
+    r"""Raise AssertionError unless a function of point clouds is equivariant (Eq. 1).
 
-    For random rotations R, shifts t and permutations it is checked that ``fn(pos @ R.T + t)`` is what the
-    kind of the output says: itself if ``"invariant"``, turned by R if ``"vectors"`` (last dimension 3) or
-    ``"frames"`` (last two dimensions 3, axes in columns), turned and shifted if ``"positions"``. Points
-    that change places must take their outputs along, and clouds must give in a batch what they give alone.
+    For random rotations R, translations t and permutations it is checked that ``fn(pos @ R.T + t)`` is the
+    original output if ``"invariant"``, rotated by R if ``"vectors"`` (last dimension 3) or ``"frames"`` (last
+    two dimensions 3, axes in columns), rotated and translated if ``"positions"``. Permuted points must give
+    permuted outputs, and a point cloud must have the same output in a batch as alone.
 
     Parameters
     ----------
     fn : callable
         Called as ``fn(pos, **scalars, **vectors)``, and where ``batch_num_nodes`` is given as
-        ``fn(pos, batch_num_nodes=sizes, **scalars, **vectors)``. Returns a tensor or several. Every call
-        begins with the same random state, so that dropout draws the same mask.
+        ``fn(pos, batch_num_nodes=batch_num_nodes, **scalars, **vectors)``. Returns a tensor or several. The
+        random state is the same for every call, so that dropout has the same mask.
     pos : Tensor
         Coordinates ``(N, 3)``, float32 or float64.
-    output : str or sequence of str
-        The kind of each output, of :data:`KINDS`.
+    output : {"invariant", "vectors", "frames", "positions"} or sequence of them
+        How each output transforms.
     batch_num_nodes : sequence of int, optional
-        How many points each cloud has. Needed to try batching.
+        Number of points of each point cloud; needed to test batching.
     per : {"node", "cloud"}
-        Whether the outputs have a row for every point or for every cloud.
+        Whether the outputs have a row for every point or for every point cloud.
     scalars, vectors : mapping of str to Tensor, optional
-        Further inputs by name, a row for every point: scalars stay, vectors (last dimension 3) turn.
-    symmetries : sequence of str
-        What to try, of :data:`SYMMETRIES`; all by default, batching only with ``batch_num_nodes``.
+        Further inputs by name, a row for every point: scalars are kept, vectors (last dimension 3) rotated.
+    symmetries : sequence of {"rotation", "translation", "permutation", "batching"}, optional
+        The symmetries to test; all by default, batching only with ``batch_num_nodes``.
     rtol : float, optional
-        The largest error that passes, relative to the output's largest entry; by default that of the
-        type in :data:`TOLERANCES`.
+        The largest error that passes, relative to the output's largest entry; by default that of the dtype in
+        :data:`TOLERANCES`.
     trials : int
-        How often to try each symmetry.
+        Number of random transformations for each symmetry.
     seed : int
-        Where the random motions come from.
+        Random seed of the transformations.
 
     Returns
     -------
@@ -72,9 +77,9 @@ def assert_equivariant(
 
     Notes
     -----
-    Rotations are tried on the cloud moved to the origin, and translations lead there from where it is: so a
-    cloud that is far away loses no digits. Equal or nearly equal distances make neighbourhoods that rounding
-    decides; a function of such clouds cannot pass.
+    The point cloud is moved to the origin before it is rotated or translated, so that a point cloud far away
+    loses no digits. Where distances are equal or nearly equal, rounding determines neighbourhoods; a function
+    of such point clouds cannot pass.
 
     Examples
     --------
@@ -87,23 +92,15 @@ def assert_equivariant(
         ...
     AssertionError: rotation changes output 0 (vectors) by ... of its largest entry, ...
     """
-    kinds = (output,) if isinstance(output, str) else tuple(output)
+    outputs = (output,) if isinstance(output, str) else tuple(output)
     if symmetries is None:
-        symmetries = SYMMETRIES if batch_num_nodes is not None else SYMMETRIES[:-1]
-    _check_choice("output", kinds, KINDS)
-    _check_choice("symmetries", symmetries, SYMMETRIES)
-    _check_choice("per", (per,), ("node", "cloud"))
-    if not isinstance(pos, Tensor) or pos.dtype not in TOLERANCES:
-        raise ValueError("Expected pos to be a float32 or float64 tensor.")
-    if trials < 1 or not symmetries:
-        raise ValueError("Expected at least one trial of at least one symmetry.")
-    if "batching" in symmetries and batch_num_nodes is None:
-        raise ValueError("Expected batch_num_nodes, to try batching.")
+        symmetries = get_args(Symmetry) if batch_num_nodes is not None else get_args(Symmetry)[:-1]
+    _check_arguments(pos, outputs, batch_num_nodes, per, symmetries, trials)
     rtol = TOLERANCES[pos.dtype] if rtol is None else rtol
-    sizes = [len(pos)] if batch_num_nodes is None else [int(n) for n in batch_num_nodes]
-    case = _Case(fn, kinds, per == "node", batch_num_nodes is not None)
-    clouds = _Clouds(pos, dict(scalars or {}), dict(vectors or {}), sizes)
-    expected = case(clouds)
+    num_points = [len(pos)] if batch_num_nodes is None else [int(n) for n in batch_num_nodes]
+    case = _Case(fn, outputs, per == "node", batch_num_nodes is not None)
+    inputs = _Inputs(pos, dict(scalars or {}), dict(vectors or {}), num_points)
+    original = case(inputs)
     generator = torch.Generator().manual_seed(seed)
 
     errors: dict[str, float] = {}
@@ -111,8 +108,8 @@ def assert_equivariant(
     for symmetry in symmetries:
         worst = 0.0
         for _ in range(1 if symmetry == "batching" else trials):
-            found, wanted = _TRIALS[symmetry](case, clouds, expected, generator)
-            for number, (kind, a, b) in enumerate(zip(kinds, found, wanted)):
+            actual, expected = _TRIALS[symmetry](case, inputs, original, generator)
+            for number, (kind, a, b) in enumerate(zip(outputs, actual, expected)):
                 error = _relative_error(a, b)
                 worst = max(worst, error)
                 if not error <= rtol:
@@ -126,102 +123,139 @@ def assert_equivariant(
     return errors
 
 
-class _Clouds:
-    """All that goes into the function."""
+def _check_arguments(
+    pos: Tensor,
+    outputs: Sequence[str],
+    batch_num_nodes: Sequence[int] | None,
+    per: str,
+    symmetries: Sequence[str],
+    trials: int,
+) -> None:
+    for kind in outputs:
+        check_choice("output", kind, Output)
+    for symmetry in symmetries:
+        check_choice("symmetries", symmetry, Symmetry)
+    check_choice("per", per, Per)
+    if not isinstance(pos, Tensor) or pos.dtype not in TOLERANCES:
+        raise DGLError("Expected pos to be a float32 or float64 tensor.")
+    if trials < 1 or not symmetries:
+        raise DGLError("Expected at least one trial of at least one symmetry.")
+    if "batching" in symmetries and batch_num_nodes is None:
+        raise DGLError("Expected batch_num_nodes, to test batching.")
 
-    def __init__(self, pos: Tensor, scalars: dict, vectors: dict, sizes: list[int]) -> None:
-        self.pos, self.scalars, self.vectors, self.sizes = pos, scalars, vectors, sizes
 
-    def rows(self, index: Tensor, sizes: list[int]) -> _Clouds:
+class _Inputs:
+    """The inputs of the function under test."""
+
+    def __init__(
+        self, pos: Tensor, scalars: dict[str, Tensor], vectors: dict[str, Tensor], num_points: list[int]
+    ) -> None:
+        self.pos, self.scalars, self.vectors, self.num_points = pos, scalars, vectors, num_points
+
+    def rows(self, index: Tensor, num_points: list[int]) -> _Inputs:
         scalars = {name: value[index] for name, value in self.scalars.items()}
         vectors = {name: value[index] for name, value in self.vectors.items()}
-        return _Clouds(self.pos[index], scalars, vectors, sizes)
+        return _Inputs(self.pos[index], scalars, vectors, num_points)
 
-    def turned(self, rotation: Tensor) -> _Clouds:
+    def rotated(self, rotation: Tensor) -> _Inputs:
         vectors = {name: to_global(rotation, value) for name, value in self.vectors.items()}
-        return _Clouds(to_global(rotation, self.pos), self.scalars, vectors, self.sizes)
+        return _Inputs(to_global(rotation, self.pos), self.scalars, vectors, self.num_points)
 
-    def shifted(self, shift: Tensor) -> _Clouds:
-        return _Clouds(self.pos + shift, self.scalars, self.vectors, self.sizes)
+    def translated(self, translation: Tensor) -> _Inputs:
+        return _Inputs(self.pos + translation, self.scalars, self.vectors, self.num_points)
 
-    def middle(self) -> Tensor:
+    def centroid(self) -> Tensor:
         return self.pos.mean(0) if len(self.pos) else self.pos.new_zeros(3)
 
     def extent(self) -> Tensor:
-        extent = (self.pos - self.middle()).abs().max() if len(self.pos) else self.pos.new_zeros(())
+        extent = (self.pos - self.centroid()).abs().max() if len(self.pos) else self.pos.new_zeros(())
         return torch.where(extent > 0, extent, 1.0)
 
 
 class _Case:
-    """The function under test, called in one way."""
+    """The function under test."""
 
-    def __init__(self, fn: Callable, kinds: tuple[str, ...], per_node: bool, batched: bool) -> None:
-        self.fn, self.kinds, self.per_node, self.batched = fn, kinds, per_node, batched
+    def __init__(self, fn: Callable, outputs: tuple[str, ...], per_node: bool, batched: bool) -> None:
+        self.fn, self.outputs, self.per_node, self.batched = fn, outputs, per_node, batched
 
-    def __call__(self, clouds: _Clouds) -> list[Tensor]:
-        sizes = {"batch_num_nodes": list(clouds.sizes)} if self.batched else {}
-        devices = [clouds.pos.device] if clouds.pos.is_cuda else []
+    def __call__(self, inputs: _Inputs) -> list[Tensor]:
+        batch = {"batch_num_nodes": list(inputs.num_points)} if self.batched else {}
+        devices = [inputs.pos.device] if inputs.pos.is_cuda else []
         with torch.no_grad(), torch.random.fork_rng(devices):
             torch.default_generator.manual_seed(0)
             if devices:
                 torch.cuda.manual_seed(0)
-            given = {name: value.clone() for name, value in (clouds.scalars | clouds.vectors).items()}
-            result = self.fn(clouds.pos.clone(), **sizes, **given)
-        outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-        if len(outputs) != len(self.kinds):
+            features = {name: value.clone() for name, value in (inputs.scalars | inputs.vectors).items()}
+            result = self.fn(inputs.pos.clone(), **batch, **features)
+        values = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(values) != len(self.outputs):
             raise AssertionError(
-                f"The function gives {len(outputs)} outputs, but {len(self.kinds)} kinds were declared."
+                f"The function gives {len(values)} outputs, but {len(self.outputs)} were declared."
             )
-        for number, value in enumerate(outputs):
-            if not isinstance(value, Tensor) or value.ndim == 0 or not value.is_floating_point():
-                raise AssertionError(f"Output {number} is not a floating-point tensor with a row for each.")
-        rows = len(clouds.pos) if self.per_node else len(clouds.sizes)
-        for number, value in enumerate(outputs):
-            if len(value) != rows:
-                raise AssertionError(
-                    f"Output {number} has {len(value)} rows, but there are {rows} "
-                    f"{'points' if self.per_node else 'clouds'}."
-                )
-            ending = {"invariant": (), "frames": (3, 3)}.get(self.kinds[number], (3,))
-            if value.shape[value.ndim - len(ending) :] != ending:
-                raise AssertionError(
-                    f"Output {number} was declared as {self.kinds[number]}, but has the shape "
-                    f"{tuple(value.shape)}."
-                )
-            if not torch.isfinite(value).all():
-                raise AssertionError(f"Output {number} has NaN or infinity.")
-        return outputs
+        for number, value in enumerate(values):
+            self._check_output(number, value, inputs)
+        return values
+
+    def _check_output(self, number: int, value: object, inputs: _Inputs) -> None:
+        if not isinstance(value, Tensor) or value.ndim == 0 or not value.is_floating_point():
+            raise AssertionError(f"Output {number} is not a floating-point tensor with rows.")
+        rows = len(inputs.pos) if self.per_node else len(inputs.num_points)
+        if len(value) != rows:
+            raise AssertionError(
+                f"Output {number} has {len(value)} rows, but there are {rows} "
+                f"{'points' if self.per_node else 'point clouds'}."
+            )
+        ending = {"invariant": (), "frames": (3, 3)}.get(self.outputs[number], (3,))
+        if value.shape[value.ndim - len(ending) :] != ending:
+            raise AssertionError(
+                f"Output {number} was declared as {self.outputs[number]}, but has the shape "
+                f"{tuple(value.shape)}."
+            )
+        if not torch.isfinite(value).all():
+            raise AssertionError(f"Output {number} has NaN or infinity.")
 
 
-def _rotation_trial(case, clouds, expected, generator):
-    rotation = random_rotation(dtype=torch.float64, generator=generator).to(clouds.pos)
-    clouds = clouds.shifted(-clouds.middle())
-    wanted = [_turn(kind, rotation, value) for kind, value in zip(case.kinds, case(clouds))]
-    return case(clouds.turned(rotation)), wanted
+Outputs = tuple[list[Tensor], list[Tensor]]  # actual and expected
 
 
-def _translation_trial(case, clouds, expected, generator):
-    shift = torch.randn(3, generator=generator, dtype=torch.float64).to(clouds.pos) * clouds.extent()
-    middle = clouds.middle()
-    wanted = [
-        value - middle + shift if kind == "positions" else value for kind, value in zip(case.kinds, expected)
+def _rotation_trial(
+    case: _Case, inputs: _Inputs, original: list[Tensor], generator: torch.Generator
+) -> Outputs:
+    rotation = random_rotation(dtype=torch.float64, generator=generator).to(inputs.pos)
+    inputs = inputs.translated(-inputs.centroid())
+    expected = [_rotate(kind, rotation, value) for kind, value in zip(case.outputs, case(inputs))]
+    return case(inputs.rotated(rotation)), expected
+
+
+def _translation_trial(
+    case: _Case, inputs: _Inputs, original: list[Tensor], generator: torch.Generator
+) -> Outputs:
+    translation = torch.randn(3, generator=generator, dtype=torch.float64).to(inputs.pos) * inputs.extent()
+    centroid = inputs.centroid()
+    expected = [
+        value - centroid + translation if kind == "positions" else value
+        for kind, value in zip(case.outputs, original)
     ]
-    return case(clouds.shifted(-middle).shifted(shift)), wanted
+    return case(inputs.translated(-centroid).translated(translation)), expected
 
 
-def _permutation_trial(case, clouds, expected, generator):
-    """Points change places within their cloud."""
-    parts = [torch.randperm(size, generator=generator) for size in clouds.sizes]
-    starts = torch.tensor([0, *clouds.sizes]).cumsum(0).tolist()
-    index = torch.cat([part + start for part, start in zip(parts, starts)]).to(clouds.pos.device)
-    wanted = [value[index] for value in expected] if case.per_node else expected
-    return case(clouds.rows(index, clouds.sizes)), wanted
+def _permutation_trial(
+    case: _Case, inputs: _Inputs, original: list[Tensor], generator: torch.Generator
+) -> Outputs:
+    """Points are permuted within their point cloud."""
+    permutations = [torch.randperm(number, generator=generator) for number in inputs.num_points]
+    first = torch.tensor([0, *inputs.num_points]).cumsum(0).tolist()
+    index = torch.cat([part + start for part, start in zip(permutations, first)]).to(inputs.pos.device)
+    expected = [value[index] for value in original] if case.per_node else original
+    return case(inputs.rows(index, inputs.num_points)), expected
 
 
-def _batching_trial(case, clouds, expected, generator):
-    rows = torch.arange(len(clouds.pos), device=clouds.pos.device).split(clouds.sizes)
-    alone = [case(clouds.rows(index, [len(index)])) for index in rows]
-    return [torch.cat(values) for values in zip(*alone)], expected
+def _batching_trial(
+    case: _Case, inputs: _Inputs, original: list[Tensor], generator: torch.Generator
+) -> Outputs:
+    rows = torch.arange(len(inputs.pos), device=inputs.pos.device).split(inputs.num_points)
+    alone = [case(inputs.rows(index, [len(index)])) for index in rows]
+    return [torch.cat(values) for values in zip(*alone)], original
 
 
 _TRIALS = {
@@ -232,7 +266,7 @@ _TRIALS = {
 }
 
 
-def _turn(kind: str, rotation: Tensor, value: Tensor) -> Tensor:
+def _rotate(kind: Output, rotation: Tensor, value: Tensor) -> Tensor:
     if kind == "invariant":
         return value
     if kind == "frames":
@@ -240,16 +274,10 @@ def _turn(kind: str, rotation: Tensor, value: Tensor) -> Tensor:
     return to_global(rotation, value)
 
 
-def _relative_error(found: Tensor, wanted: Tensor) -> float:
-    if found.shape != wanted.shape:
-        raise AssertionError(f"The output's shape changes from {wanted.shape} to {found.shape}.")
-    if found.numel() == 0:
+def _relative_error(actual: Tensor, expected: Tensor) -> float:
+    if actual.shape != expected.shape:
+        raise AssertionError(f"The output's shape changes from {expected.shape} to {actual.shape}.")
+    if actual.numel() == 0:
         return 0.0
-    difference = (found - wanted).abs().max()
-    return float(difference / wanted.abs().max().clamp_min(torch.finfo(wanted.dtype).tiny))
-
-
-def _check_choice(name: str, given: Sequence[str], choices: Sequence[str]) -> None:
-    for value in given:
-        if value not in choices:
-            raise ValueError(f"Expected {name} of {', '.join(choices)}, got {value!r}.")
+    difference = (actual - expected).abs().max()
+    return float(difference / expected.abs().max().clamp_min(torch.finfo(expected.dtype).tiny))

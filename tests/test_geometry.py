@@ -11,6 +11,7 @@ from dgl_orient.geometry import (
     frames_from_vectors,
     norm,
     random_rotation,
+    subtract_centroid,
     to_global,
     to_local,
 )
@@ -121,8 +122,8 @@ def assert_frames_equal_the_composite(v1, v2, **tolerances):
         lengths = [1 / g.detach().norm(dim=-1, keepdim=True).clamp_min(1e-300) for g in first]
         second = torch.autograd.grad(sum((g * n).sin().sum() for g, n in zip(first, lengths)), pair)
         results.append([frames.flatten(-2), *first, *second])
-    for found, expected in zip(*results):
-        error = (found - expected).abs().amax(-1)
+    for actual, expected in zip(*results):
+        error = (actual - expected).abs().amax(-1)
         assert (error <= 1e-12 * expected.abs().amax(-1)).all(), error.max()
 
 
@@ -157,16 +158,16 @@ def test_gradients_of_ugly_vectors_equal_those_of_the_composite():
         assert ((a - b).abs().amax(-1) <= 1e-12 * b.abs().amax(-1)).all()
 
 
-def test_frames_turn_with_their_vectors_and_ignore_their_lengths():
+def test_frames_are_equivariant_and_independent_of_lengths():
     v1, v2 = ball(50), ball(50, seed=1)
     rotation = random_rotation(dtype=torch.float64, generator=generator(2))
     frames = frames_from_vectors(v1, v2)
-    turned = frames_from_vectors(v1 @ rotation.T, v2 @ rotation.T)
-    torch.testing.assert_close(turned, rotation @ frames, rtol=0, atol=1e-12)
+    rotated = frames_from_vectors(v1 @ rotation.T, v2 @ rotation.T)
+    torch.testing.assert_close(rotated, rotation @ frames, rtol=0, atol=1e-12)
     torch.testing.assert_close(frames_from_vectors(1e-200 * v1, 1e200 * v2), frames, rtol=0, atol=1e-12)
 
 
-def test_undetermined_axes_are_counted_and_filled_in_repeatably():
+def test_degenerate_pairs_are_counted_and_have_deterministic_frames():
     zero, x, y = torch.zeros(3), torch.tensor([1.0, 0, 0]), torch.tensor([0, 1.0, 0])
     v1 = torch.stack([zero, zero, x, x, y, x, 1e-9 * x])
     v2 = torch.stack([zero, y, zero, -5 * x, y + 1e-7 * x, y, y])
@@ -223,7 +224,7 @@ def test_random_rotations_are_uniform_and_seeded():
     assert abs(trace.square().mean() - 1) < 0.05 and abs(trace.pow(3).mean() - 1) < 0.15
     assert random_rotation().shape == (3, 3) and random_rotation().dtype == torch.float32
     assert random_rotation(0).shape == (0, 3, 3)
-    with pytest.raises(DGLError, match="floating-point type"):
+    with pytest.raises(DGLError, match="floating-point dtype"):
         random_rotation(2, torch.int64)
     for number in ((2, 3), -1, 2.5, "a"):
         with pytest.raises(DGLError, match="number of rotations to be an integer"):
@@ -263,3 +264,12 @@ def test_norms_have_derivatives_in_both_directions():
         tangent = torch.autograd.forward_ad.unpack_dual(norm(dual)).tangent
     expected = (vec[:5] / vec[:5].norm(dim=1, keepdim=True)).sum(1)
     torch.testing.assert_close(tangent.detach(), torch.cat([expected.detach(), torch.zeros(1).double()]))
+
+
+def test_centroids_are_subtracted_exactly_far_from_the_origin():
+    pos = (ball(40) * 1024).round() / 1024  # with an offset of a power of two, exactly representable
+    sizes = torch.tensor([30, 10])
+    near, far = subtract_centroid(pos, sizes), subtract_centroid(pos + 2.0**20, sizes)
+    torch.testing.assert_close(far, near, rtol=0, atol=1e-14)
+    torch.testing.assert_close(near[30:], pos[30:] - pos[30:].mean(0))
+    assert torch.autograd.gradcheck(lambda pos: subtract_centroid(pos, sizes), ball(40).requires_grad_())

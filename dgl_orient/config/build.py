@@ -11,7 +11,7 @@ from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
-from .._checks import as_integer, as_plain
+from .._validation import as_integer, as_plain
 from ..data import PointCloudDataset, transforms
 from ..train import augmentation
 from ..train.settings import Settings

@@ -9,7 +9,7 @@ import numpy as np
 from dgl import DGLError
 
 from .._atomic import reason
-from .._checks import as_integer, check_integer
+from .._validation import as_integer, check_integer
 from .choices import Split, Transform, check_choice
 from .coordinates import float32_offset
 from .dataset import PointCloudDataset, PointClouds

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .choices import CappedQuantity, Split, Transform, check_choice
 from .dataset import PointCloudDataset, PointClouds
 from .simulation import Physics, check_positive, simulate

@@ -16,7 +16,7 @@ from dgl import DGLError, DGLGraph
 from dgl.data import DGLDataset
 from torch import Tensor
 
-from .._checks import as_integer, check_epoch, check_integer
+from .._validation import as_integer, check_epoch, check_integer
 from ..graph import point_cloud
 from . import cache
 from .choices import Transform

@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 from dgl import DGLError
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .choices import Axis, FolderSplit, Split, Transform, check_choice
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds

@@ -11,7 +11,7 @@ from dgl import DGLError, DGLGraph
 from dgl.dataloading import GraphCollator, GraphDataLoader
 from torch.utils.data import Dataset, Sampler
 
-from .._checks import as_integer, check_epoch, check_integer
+from .._validation import as_integer, check_epoch, check_integer
 
 __all__ = ["DistributedBatchSampler", "PointCloudLoader", "common_attributes", "point_cloud_loader"]
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from dgl import DGLError
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .choices import Axis, OfficialSplit, SamplingMethod, Transform, check_choice
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds

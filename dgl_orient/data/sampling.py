@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from dgl import DGLError
 
-from .._checks import as_integer
-from ..hierarchy import farthest_points
+from .._validation import as_integer
+from ..graph import farthest_point_sampling
 
 __all__ = ["MAX_NUM_POINTS", "check_num_points", "farthest_rows", "resample_rows", "sample_surface"]
 
@@ -55,7 +55,7 @@ def resample_rows(num_rows: int, num_points: int, random: Callable[..., np.ndarr
 def farthest_rows(pos: np.ndarray, num_points: int) -> np.ndarray:
     """Row indices of farthest-point sampling, from the point farthest from the centroid on."""
     points = torch.as_tensor(pos, dtype=torch.float64)
-    return farthest_points(points, torch.tensor([num_points]), torch.tensor([len(points)])).numpy()
+    return farthest_point_sampling(points, torch.tensor([num_points]), torch.tensor([len(points)])).numpy()
 
 
 def sample_surface(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from dgl import DGLError
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .choices import Axis, OfficialSplit, Transform, check_choice
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from tqdm import tqdm
 
-from .._checks import as_integer
+from .._validation import as_integer
 from .choices import CappedQuantity, check_choice
 from .progress import progress_bar
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from dgl import DGLError
 
-from .._checks import check_integer
+from .._validation import check_integer
 from .random_stream import RandomStream
 
 __all__ = ["check_classes", "check_fraction", "check_labels", "stratified_split"]

@@ -18,6 +18,7 @@ from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
 from ..graph import knn_graph, point_cloud
 from ..metrics import PartIoU
+from ..metrics.orientation import CORRUPTIONS, OrientationSample, orientation_quality
 from ..models.orientation_encoder import OrientationEncoder
 from ..models.tracing import trace_orientations
 from ..plot.prediction_colors import angular_error
@@ -33,7 +34,6 @@ from ..plot.training_figure import (
     training_figure,
     trajectories,
 )
-from ..quality import DISTURBANCES, Sight, measure
 from ..train.predict import predict
 from ..train.training_folder import versions
 from ..zoo.trained_model import TrainedModel, load_trained_model
@@ -134,7 +134,7 @@ def view_quality(
     """Measure a trained network's orientations beside those of the untrained network; return the files.
 
     The shapes are the first ``num_clouds`` of the network's test set, sampled twice as densely: see
-    :func:`dgl_orient.quality.measure`. The numbers go to a .json file beside the picture.
+    :func:`dgl_orient.metrics.orientation_quality`. The numbers go to a .json file beside the picture.
     """
     path = output_path(out, "quality")
     if num_clouds < 1:
@@ -156,12 +156,12 @@ def view_quality(
         bar = tqdm(range(num_clouds), name, unit="shape", disable=None if progress else True)
         clouds = (_cloud(shapes[index]) for index in bar)
         has_classes = name == "trained" and trained.pipeline == "pointcls"
-        quality[name] = measure(functools.partial(_sight, model, has_classes), clouds, seed=seed)
+        quality[name] = orientation_quality(functools.partial(_sight, model, has_classes), clouds, seed=seed)
     title = (
         f"Orientations of {recipe['model']['name']} on {num_clouds} test clouds of {recipe['data']['name']}, "
         f"{num_points} points"
     )
-    amounts = {name: list(amounts) for name, (_, amounts) in DISTURBANCES.items()}
+    amounts = {name: list(amounts) for name, (_, amounts) in CORRUPTIONS.items()}
     settings = {"num_clouds": num_clouds, "num_points": num_points, "seed": seed, "amounts": amounts}
     record = {"networks": quality, "settings": settings, "recipe": recipe, "versions": versions()}
     return [
@@ -189,12 +189,13 @@ def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
     return model
 
 
-def _sight(model: nn.Module, has_classes: bool, pos: Tensor) -> Sight:
+def _sight(model: nn.Module, has_classes: bool, pos: Tensor) -> OrientationSample:
     """The orientations of a point cloud, and its logits."""
-    encoder, num_points = model.orientation_encoder, torch.tensor([len(pos)])
+    encoder = model.orientation_encoder
+    graph = knn_graph(pos, encoder.k)
     if has_classes:
         trace = trace_orientations(model, lambda: model(point_cloud(pos)))
     else:
-        trace = trace_orientations(encoder, lambda: encoder(pos, num_points))
-    vectors = encoder.net.vectors(knn_graph(pos, encoder.k), pos)
-    return Sight(trace.orient, vectors, trace.output[0] if has_classes else None)
+        trace = trace_orientations(encoder, lambda: encoder(graph, pos))
+    vectors = encoder.net.vectors(graph, pos)
+    return OrientationSample(trace.orient, vectors, trace.output[0] if has_classes else None)

@@ -1,13 +1,35 @@
-"""Metrics: accuracy, mean intersection over union of parts, errors of normals and positions.
+"""Metrics of predictions and of orientations.
 
-A metric accumulates sums and counts in its tensor ``totals``, a batch at a time. Every sample has the same
-weight however it was batched, and the totals of several processes are summed::
+A metric of predictions accumulates sums and counts in its tensor ``totals``, a batch at a time. Every sample
+has the same weight however it was batched, and the totals of several processes are summed::
 
     torch.distributed.all_reduce(metric.totals)
 """
 
 from .accuracy import Accuracy
+from .orientation import (
+    CORRUPTIONS,
+    OrientationSample,
+    degenerate_fraction,
+    frame_angles,
+    orientation_agreement,
+    orientation_quality,
+    orientation_smoothness,
+)
 from .segmentation import PartIoU, restrict_to_class
 from .vectors import MeanSquaredError, NormalError
 
-__all__ = ["Accuracy", "MeanSquaredError", "NormalError", "PartIoU", "restrict_to_class"]
+__all__ = [
+    "CORRUPTIONS",
+    "Accuracy",
+    "MeanSquaredError",
+    "NormalError",
+    "OrientationSample",
+    "PartIoU",
+    "degenerate_fraction",
+    "frame_angles",
+    "orientation_agreement",
+    "orientation_quality",
+    "orientation_smoothness",
+    "restrict_to_class",
+]

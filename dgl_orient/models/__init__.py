@@ -1,12 +1,12 @@
-"""Networks for whole tasks, one task a file; each takes the clouds of :func:`dgl_orient.point_cloud`."""
+"""Networks for whole tasks; each takes point clouds as :func:`dgl_orient.point_cloud` makes them."""
 
 from .._init_args import record_init_args
 from .dgcnn import DGCNN, OrientedDGCNN
+from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
 from .rscnn import RSCNN, OrientedRSCNN
-from .segmentation import DGCNNSeg, OrientedDGCNNSeg
 
 __all__ = [
     "DGCNN",

@@ -1,68 +1,126 @@
-"""What the networks are put together from."""
+"""Building blocks of the networks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .._checks import check_k
+from .._segment import segment_max, segment_mean
+from .._validation import (
+    check_coordinates,
+    check_dtype,
+    check_finite,
+    check_integer_lists,
+    check_integers,
+    check_k,
+    check_probability,
+    check_shape,
+)
 from ..graph import knn_graph
 from ..nn import OrientedEdgeConv
-from ..nn.inputs import check_coordinates, check_positive, check_probability, check_sizes, check_types
-from ..nn.pooling import largest_of_clouds, mean_of_clouds
 
-__all__ = ["CloudClassifier", "EdgeConvs", "PointwiseMLP", "check_head", "clouds_of", "pool"]
+__all__ = [
+    "CloudClassifier",
+    "EdgeConvs",
+    "ModelInputs",
+    "PointwiseMLP",
+    "check_head",
+    "global_pool",
+    "model_inputs",
+    "point_features",
+    "raw_features",
+]
 
 
-def clouds_of(graph: DGLGraph, network: nn.Module) -> tuple[Tensor, Tensor]:
-    """The points ``(N, 3)`` that a graph carries for a network, and how many each cloud has."""
+class ModelInputs(NamedTuple):
+    """The inputs of a network from the node data of a graph."""
+
+    pos: Tensor  #: (N, 3)
+    batch_num_nodes: Tensor  #: (B,) number of points of each point cloud
+    feat: Tensor | None  #: (N, in_feats) of ``ndata["feat"]``; None where in_feats is 0
+    vec: Tensor | None  #: (N, in_vectors, 3) of ``ndata["vec"]``; None where in_vectors is 0
+
+
+def model_inputs(graph: DGLGraph, network: nn.Module, in_feats: int = 0, in_vectors: int = 0) -> ModelInputs:
+    """Read and check the inputs of a network: the only place of a forward pass where values are checked."""
     if not isinstance(graph, DGLGraph) or "pos" not in graph.ndata:
         raise DGLError(
-            'Expected a graph whose ndata["pos"] holds the points; make one with '
+            'Expected a graph with the points in ndata["pos"]; make one with '
             "dgl_orient.point_cloud(pos, batch_num_nodes)."
         )
     pos = graph.ndata["pos"]
     check_coordinates(graph, pos)
-    check_types(network, pos)
-    return pos, graph.batch_num_nodes()
+    features = point_features(graph, in_feats, in_vectors)
+    check_dtype(network, pos, *features.values())
+    check_finite(pos, **features)
+    return ModelInputs(pos, graph.batch_num_nodes(), features.get("feat"), features.get("vec"))
+
+
+def point_features(graph: DGLGraph, in_feats: int, in_vectors: int) -> dict[str, Tensor]:
+    """``ndata["feat"]`` and ``ndata["vec"]``, as far as a network takes them."""
+    features = {}
+    for name, size, shape in (
+        ("feat", in_feats, (graph.num_nodes(), in_feats)),
+        ("vec", in_vectors, (graph.num_nodes(), in_vectors, 3)),
+    ):
+        if size and name not in graph.ndata:
+            option = "in_feats" if name == "feat" else "in_vectors"
+            raise DGLError(
+                f"This network has {option}={size}; put the features of the points, of shape {shape}, into "
+                f'graph.ndata["{name}"].'
+            )
+        if size:
+            features[name] = graph.ndata[name]
+            check_shape(f'ndata["{name}"]', features[name], shape)
+    return features
+
+
+def raw_features(inputs: ModelInputs) -> Tensor:
+    """Coordinates, features and vectors of the points, concatenated; they depend on the rotation."""
+    feats = [inputs.pos]
+    feats += [] if inputs.feat is None else [inputs.feat]
+    feats += [] if inputs.vec is None else [inputs.vec.flatten(1)]
+    return torch.cat(feats, 1)
 
 
 def check_head(head_feats: Sequence[int], dropout: float, **sizes: int) -> None:
     """Raise unless a head can be made with these hidden layers, this dropout and these named sizes."""
-    check_positive(**sizes)
-    check_sizes(head_feats=head_feats)
+    check_integers(**sizes)
+    check_integer_lists(head_feats=head_feats)
     check_probability(dropout=dropout)
 
 
-def pool(sizes: Tensor, feat: Tensor) -> Tensor:
-    """The maximum and the mean of each cloud's features side by side, ``(B, 2C)``; 0 without points."""
+def global_pool(batch_num_nodes: Tensor, feat: Tensor) -> Tensor:
+    """The maximum and the mean over each point cloud, concatenated, ``(B, 2C)``; 0 for an empty one."""
     # DGL has no sums of segments in bfloat16 on the CPU.
     feat = feat.to(torch.promote_types(feat.dtype, torch.float32))
-    return torch.cat([largest_of_clouds(sizes, feat), mean_of_clouds(sizes, feat)], 1)
+    return torch.cat([segment_max(batch_num_nodes, feat), segment_mean(batch_num_nodes, feat)], 1)
 
 
 class EdgeConvs(nn.Module):
-    """DGCNN's stack of EdgeConv layers, Eqs. 13 to 15: the first on the coordinates' graph, with
-    orientations where there are any, each further one on the graph of the features before it.
+    """DGCNN's stack of EdgeConv layers, Eqs. 13 to 15: the first on the kNN graph of the coordinates, with
+    orientations where there are any, each further one on the kNN graph of the features before it.
 
     Parameters
     ----------
     in_feats : int
-        Size of the points' first features; may be 0 with orientations.
+        Number of input features of a point; may be 0 with orientations.
     widths : sequence of int
         Sizes of the layers' features.
     k : int
-        Neighbours of a point.
+        Number of neighbours.
     num_orientations : int
-        Orientations of a point; 0 for none.
+        Number of orientations of a point; 0 for the plain layers.
     dynamic : bool
-        Whether neighbours are looked for among the features anew; otherwise they stay those in space.
+        Whether each further layer has the kNN graph of its input features; otherwise all have that of the
+        coordinates.
     oriented_layers : int
-        How many layers, the first ones, see neighbours in orientations; more than there are means all.
+        Number of layers with orientations, the first ones; more than there are means all.
     """
 
     def __init__(
@@ -75,30 +133,37 @@ class EdgeConvs(nn.Module):
         oriented_layers: int = 1,
     ) -> None:
         super().__init__()
-        check_sizes(1, widths=widths)
-        check_positive(oriented_layers=oriented_layers)
+        check_integer_lists(1, widths=widths)
+        check_integers(oriented_layers=oriented_layers)
         self.k, self.dynamic = check_k(k), dynamic
-        style = dict(batch_norm=True, allow_zero_in_degree=True)
+        options = dict(batch_norm=True, allow_zero_in_degree=True)
         sizes = zip([in_feats, *widths], widths)
         self.convs = nn.ModuleList(
-            OrientedEdgeConv(*size, num_orientations if number < oriented_layers else 0, **style)
+            OrientedEdgeConv(*size, num_orientations if number < oriented_layers else 0, **options)
             for number, size in enumerate(sizes)
         )
 
     def forward(
-        self,
-        pos: Tensor,
-        sizes: Tensor,
-        feat: Tensor | None,
-        orient: Tensor | None = None,
-        graph: DGLGraph | None = None,
+        self, graph: DGLGraph, feat: Tensor | None, pos: Tensor, orient: Tensor | None = None
     ) -> Tensor:
-        """The features of all layers side by side, ``(N, sum(widths))``; the points' graph may be given."""
-        graph = knn_graph(pos, self.k, sizes) if graph is None else graph
+        """The features of all layers, concatenated, ``(N, sum(widths))``.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            The kNN graph of the coordinates with :attr:`k` neighbours.
+        feat : Tensor, optional
+            Features ``(N, in_feats)``.
+        pos : Tensor
+            Coordinates ``(N, 3)``.
+        orient : Tensor, optional
+            Orientations ``(N, num_orientations, 3, 3)``.
+        """
+        batch_num_nodes = graph.batch_num_nodes()
         outputs = [self.convs[0](graph, feat, pos, orient)]
         for conv in self.convs[1:]:
             if self.dynamic:
-                graph = knn_graph(outputs[-1], self.k, sizes)
+                graph = knn_graph(outputs[-1], self.k, batch_num_nodes)
             outputs.append(conv(graph, outputs[-1], pos, orient))
         return torch.cat(outputs, 1)
 
@@ -109,45 +174,45 @@ class PointwiseMLP(nn.Sequential):
     Parameters
     ----------
     *sizes : int
-        The input's size and then those of the layers.
+        The size of the input and then those of the layers.
     dropout : float
         Probability of dropping a feature after a layer.
     """
 
     def __init__(self, *sizes: int, dropout: float = 0.0) -> None:
         layers = []
-        for before, after in zip(sizes, sizes[1:]):
+        for in_size, out_size in zip(sizes, sizes[1:]):
             layers += [
-                nn.Linear(before, after, bias=False),
-                nn.BatchNorm1d(after),
+                nn.Linear(in_size, out_size, bias=False),
+                nn.BatchNorm1d(out_size),
                 nn.LeakyReLU(0.2),
                 nn.Dropout(dropout),
             ]
         super().__init__(*layers)
         self.out_feats = sizes[-1]
 
-    def of_points_in_clouds(self, feat: Tensor, of_cloud: Tensor, sizes: Tensor) -> Tensor:
-        """What it makes of points' features ``(N, C)`` with those of their clouds ``(B, D)`` beside them.
+    def forward_with_global(self, feat: Tensor, global_feat: Tensor, batch_num_nodes: Tensor) -> Tensor:
+        """The output for features ``(N, C)`` of points concatenated with those of point clouds ``(B, D)``.
 
-        The first map's part for a cloud is the same for all of its points, and is computed once.
+        The part of the first map that acts on a point cloud's features is computed once per point cloud.
         """
         if len(self) == 0:
-            return torch.cat([feat, of_cloud.repeat_interleave(sizes, 0)], 1)
+            return torch.cat([feat, global_feat.repeat_interleave(batch_num_nodes, 0)], 1)
         first, *others = self
-        own, common = first.weight.split([feat.shape[1], of_cloud.shape[1]], 1)
-        feat = linear(feat, own) + linear(of_cloud, common).repeat_interleave(sizes, 0)
+        weight, global_weight = first.weight.split([feat.shape[1], global_feat.shape[1]], 1)
+        feat = linear(feat, weight) + linear(global_feat, global_weight).repeat_interleave(batch_num_nodes, 0)
         for layer in others:
             feat = layer(feat)
         return feat
 
 
 class CloudClassifier(nn.Module):
-    """DGCNN's head: an embedding of each point, its maximum and mean over the cloud, and an MLP of them.
+    """DGCNN's head: an embedding of each point, its maximum and mean over the point cloud, and an MLP.
 
     Parameters
     ----------
     in_feats : int
-        Size of the points' features.
+        Number of features of a point.
     num_classes : int
         Number of outputs.
     embed_feats : int
@@ -167,6 +232,6 @@ class CloudClassifier(nn.Module):
         self.hidden = PointwiseMLP(2 * embed_feats, *head_feats, dropout=dropout)
         self.logits = nn.Linear(self.hidden.out_feats, num_classes)
 
-    def forward(self, sizes: Tensor, feat: Tensor) -> Tensor:
-        """Logits ``(B, num_classes)`` from the points' features ``(N, in_feats)``."""
-        return self.logits(self.hidden(pool(sizes, self.embed(feat))))
+    def forward(self, batch_num_nodes: Tensor, feat: Tensor) -> Tensor:
+        """Logits ``(B, num_classes)`` from the features of points ``(N, in_feats)``."""
+        return self.logits(self.hidden(global_pool(batch_num_nodes, self.embed(feat))))

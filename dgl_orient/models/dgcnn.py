@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from ..nn.inputs import check_positive
-from .blocks import CloudClassifier, EdgeConvs, clouds_of
-from .orientation_encoder import OrientationEncoder
+from .._validation import check_integers
+from ..graph import knn_graph
+from .blocks import CloudClassifier, EdgeConvs, ModelInputs, model_inputs, raw_features
+from .orientation_encoder import InitialFeats, OrientationEncoder, OrientationOptions, OrientedPoints
 
 __all__ = ["DGCNN", "OrientedDGCNN"]
 
@@ -18,13 +19,18 @@ _LIGHT = dict(widths=(32, 32, 64, 64), embed_feats=256, head_feats=(128,), k=16,
 
 
 class DGCNN(nn.Module):
-    """The classification network of `Dynamic Graph CNN for Learning on Point Clouds
-    <https://arxiv.org/abs/1801.07829>`__: the plain twin of :class:`OrientedDGCNN`, which sees coordinates.
+    r"""The classification network of `Dynamic Graph CNN for Learning on Point Clouds
+    <https://arxiv.org/abs/1801.07829>`__: the plain counterpart of :class:`OrientedDGCNN`, whose input are
+    coordinates.
+
+    .. math::
+        h^{\ell+1}_i = \max_{j \in N(h^\ell_i)} \sigma(M_\ell(h^\ell_j - h^\ell_i, h^\ell_i)), \qquad h^0_i =
+        x_i
 
     Parameters
     ----------
     num_classes : int
-        Number of outputs.
+        Number of classes.
     widths : sequence of int
         Sizes of the EdgeConv layers.
     embed_feats : int
@@ -32,18 +38,22 @@ class DGCNN(nn.Module):
     head_feats : sequence of int
         Sizes of the head's hidden layers.
     k : int
-        Neighbours of a point.
+        Number of neighbours of a point.
     dynamic : bool
-        Whether neighbours are looked for among the features of each layer anew.
+        Whether the neighbours of each layer are the nearest ones in its input features.
     dropout : float
         Dropout in the head.
+    in_feats : int
+        Number of further features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
+    in_vectors : int
+        Number of further vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
     Examples
     --------
     >>> import torch, dgl_orient
     >>> from dgl_orient.models import DGCNN
-    >>> clouds = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
-    >>> DGCNN(40)(clouds).shape
+    >>> graph = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> DGCNN(40)(graph).shape
     torch.Size([2, 40])
     """
 
@@ -56,73 +66,87 @@ class DGCNN(nn.Module):
         k: int = 20,
         dynamic: bool = True,
         dropout: float = 0.5,
+        in_feats: int = 0,
+        in_vectors: int = 0,
     ) -> None:
         super().__init__()
-        self.backbone = EdgeConvs(3, widths, k, dynamic=dynamic)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.backbone = EdgeConvs(3 + in_feats + 3 * in_vectors, widths, k, dynamic=dynamic)
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
     def light(cls, num_classes: int, **arguments) -> DGCNN:
-        """A small one; arguments as in the constructor."""
+        """A small network; arguments as in the constructor."""
         return cls(num_classes, **(_LIGHT | arguments))
 
     def forward(self, graph: DGLGraph) -> Tensor:
-        """Compute the classes' logits.
+        """Compute the logits of the classes.
 
         Parameters
         ----------
         graph : DGLGraph
-            Clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+            Point clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
 
         Returns
         -------
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph, self)
-        return self.head(sizes, self.backbone(pos, sizes, pos))
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
+        return self.head(inputs.batch_num_nodes, plain_features(self.backbone, inputs))
+
+
+def plain_features(backbone: EdgeConvs, inputs: ModelInputs) -> Tensor:
+    """The features of the backbone from coordinates and further features."""
+    graph = knn_graph(inputs.pos, backbone.k, inputs.batch_num_nodes)
+    return backbone(graph, raw_features(inputs), inputs.pos)
 
 
 class OrientedDGCNN(nn.Module):
     r"""DGCNN with the orientations of `Equivariant Point Cloud Analysis via Learning Orientations for Message
-    Passing <https://arxiv.org/abs/2203.14486>`__, section 4.2: its answer does not depend on the pose.
+    Passing <https://arxiv.org/abs/2203.14486>`__, section 4.2: rotation-invariant classification.
 
     .. math::
         h^1_i &= \max_{j \in N(x_i)}
             \sigma(M_0([O_{if}^\top (x_j - x_i)]_f, \; x^g_j - x^g_i, \; x^g_i)) \\
         h^{\ell+1}_i &= \max_{j \in N(h^\ell_i)} \sigma(M_\ell(h^\ell_j - h^\ell_i, h^\ell_i))
 
-    with orientations :math:`O_{if}` of several scales, and coordinates :math:`x^g` seen from the cloud's own.
-    With ``oriented_layers`` further layers see :math:`[O_{if}^\top (x_j - x_i)]_f` too.
+    with orientations :math:`O_{if}` of several scales, and coordinates :math:`x^g` in the point cloud's
+    orientations. With ``oriented_layers`` further layers have :math:`[O_{if}^\top (x_j - x_i)]_f` too.
 
     Parameters
     ----------
     num_classes, widths, embed_feats, head_feats, k, dynamic, dropout
         As in :class:`DGCNN`.
     num_orientations : int
-        Orientations of each scale.
+        Number of orientations of each scale.
     level_sizes : sequence of int or float
-        The scales between the points and the cloud.
+        Points per level of the hierarchy that gives the orientations, without the points and the centroid.
     orientation_k : int
-        Neighbours of a point in the network that learns orientations.
+        Number of neighbours of a point in the orientation network.
     initial_feats : {"canonical", "all_scales", "all_scales+vectors", "constant"}
-        Whether the first layer sees coordinates in the cloud's orientations, in those of every scale, these
-        and places along the cloud's vectors, or only the neighbours' coordinates.
-    orientation : mapping, optional
-        Further arguments of :class:`~dgl_orient.GlobalOrientation`: ``hidden_feats``, ``message_layers``,
-        ``dropout`` and others.
+        The initial features of points: coordinates in the point cloud's orientations, in those of every
+        scale, these and projections on the point cloud's vectors, or none.
+    orientation : OrientationOptions, optional
+        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`.
     oriented_layers : int
-        How many EdgeConv layers, the first ones, see neighbours in orientations: the paper's is 1, and more
-        than there are means all.
+        Number of EdgeConv layers with orientations, the first ones: 1 in the paper; more than there are
+        means all.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
+    in_vectors : int
+        Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
     Examples
     --------
     >>> import torch, dgl_orient
     >>> from dgl_orient.models import OrientedDGCNN
-    >>> clouds = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
-    >>> OrientedDGCNN(40)(clouds).shape
+    >>> graph = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> OrientedDGCNN(40)(graph).shape
     torch.Size([2, 40])
-    >>> OrientedDGCNN.light(8)(clouds).shape
+    >>> graph.ndata["feat"] = torch.rand(300, 3)  # colours
+    >>> OrientedDGCNN.light(8, in_feats=3)(graph).shape
     torch.Size([2, 8])
     """
 
@@ -138,41 +162,59 @@ class OrientedDGCNN(nn.Module):
         num_orientations: int = 4,
         level_sizes: Sequence[int | float] = (256, 64),
         orientation_k: int = 24,
-        initial_feats: str = "canonical",
-        orientation: Mapping[str, object] | None = None,
+        initial_feats: InitialFeats = "canonical",
+        orientation: OrientationOptions | None = None,
         oriented_layers: int = 1,
+        in_feats: int = 0,
+        in_vectors: int = 0,
     ) -> None:
         super().__init__()
-        check_positive(orientation_k=orientation_k)
+        check_integers(orientation_k=orientation_k)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
         self.orientation_encoder = OrientationEncoder(
-            num_orientations, level_sizes, orientation_k, initial_feats, **(orientation or {})
+            num_orientations,
+            level_sizes,
+            orientation_k,
+            initial_feats,
+            in_feats,
+            in_vectors,
+            **(orientation or {}),
         )
-        total = self.orientation_encoder.num_orientations
-        self.backbone = EdgeConvs(
-            self.orientation_encoder.num_feats, widths, k, total, dynamic, oriented_layers
-        )
+        num_feats, total = self.orientation_encoder.num_feats, self.orientation_encoder.num_orientations
+        self.backbone = EdgeConvs(num_feats, widths, k, total, dynamic, oriented_layers)
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
     def light(cls, num_classes: int, **arguments) -> OrientedDGCNN:
-        """A small one; arguments as in the constructor."""
+        """A small network; arguments as in the constructor."""
         small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
         return cls(num_classes, **(small | arguments))
 
     def forward(self, graph: DGLGraph) -> Tensor:
-        """Compute the classes' logits.
+        """Compute the logits of the classes.
 
         Parameters
         ----------
         graph : DGLGraph
-            Clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+            Point clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
 
         Returns
         -------
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        pos, sizes = clouds_of(graph, self)
-        orient, feat, _, near = self.orientation_encoder(pos, sizes)
-        graph = near if self.orientation_encoder.k == self.backbone.k else None
-        return self.head(sizes, self.backbone(pos, sizes, feat, orient, graph))
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
+        feat, _ = oriented_features(self.orientation_encoder, self.backbone, inputs)
+        return self.head(inputs.batch_num_nodes, feat)
+
+
+def oriented_features(
+    encoder: OrientationEncoder, backbone: EdgeConvs, inputs: ModelInputs
+) -> tuple[Tensor, OrientedPoints]:
+    """The features of the backbone from oriented points, and these."""
+    pos, batch_num_nodes, feat, vec = inputs
+    points: OrientedPoints = encoder(knn_graph(pos, encoder.k, batch_num_nodes), pos, feat, vec)
+    same_graph = encoder.k == backbone.k
+    graph = points.graph if same_graph else knn_graph(pos, backbone.k, batch_num_nodes)
+    return backbone(graph, points.feat, pos, points.orient), points

@@ -1,4 +1,4 @@
-"""EGNN, the network to compare with where particles move."""
+"""EGNN, an equivariant baseline for N-body prediction."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._checks import check_k
+from .._validation import check_integers, check_k
 from ..geometry import norm
-from ..nn.inputs import check_positive
-from .pairs import Pairs, neighbour_graph, pairs_of
+from ..nn.edge_ops import EdgeOps, edge_ops
 from .particles import (
-    NUM_INVERSE,
+    NUM_INVERSE_FEATS,
     PairLinear,
     charge_products,
-    inverse_values,
+    inverse_distance_feats,
     linear_padded,
-    particles_of,
+    particle_graph,
+    particle_inputs,
 )
 
 __all__ = ["EGNN"]
@@ -32,20 +32,22 @@ class EGNN(nn.Module):
         h'_i &= h_i + \phi_h\Bigl(h_i, \sum_{j \in N(i)} m_{ij}\Bigr)
 
     with :math:`a_{ij} = (q_i q_j, \|x^0_i - x^0_j\|^2)`, :math:`h^0_i` from the speed :math:`\|v_i\|`, and
-    the sizes of its authors. The last layer has no :math:`\phi_h`, whose result nothing would use. The
+    the sizes of its authors. The last layer has no :math:`\phi_h`, whose result would not be used. The
     positions are equivariant to rotation, reflection and translation.
 
     Parameters
     ----------
     hidden_feats : int
-        Size of the features.
+        Number of features of a particle.
     num_layers : int
-        How many layers.
+        Number of layers.
     k : int, optional
-        How many nearest particles a particle hears of; not given, of all in its system.
+        Number of nearest particles that send messages; all others of the system by default.
     inverse_distance : bool
-        Whether :math:`\phi_e` sees the inverse distances that :class:`OrientedNBody` sees too, which its
+        Whether :math:`\phi_e` has the inverse distances of :class:`OrientedNBody` as inputs, which its
         authors do not have.
+    in_feats : int
+        Number of further invariant features of the particles, ``ndata["feat"]`` of shape ``(N, in_feats)``.
 
     Examples
     --------
@@ -63,18 +65,21 @@ class EGNN(nn.Module):
         num_layers: int = 4,
         k: int | None = None,
         inverse_distance: bool = False,
+        in_feats: int = 0,
     ) -> None:
         super().__init__()
-        check_positive(hidden_feats=hidden_feats, num_layers=num_layers)
+        check_integers(hidden_feats=hidden_feats, num_layers=num_layers)
+        check_integers(0, in_feats=in_feats)
         self.k = None if k is None else check_k(k)
-        self.embed = nn.Linear(1, hidden_feats)
+        self.in_feats = in_feats
+        self.embed = nn.Linear(1 + in_feats, hidden_feats)
         last = num_layers - 1
         self.layers = nn.ModuleList(
             EGNNLayer(hidden_feats, inverse_distance, number == last) for number in range(num_layers)
         )
 
     def forward(self, graph: DGLGraph) -> Tensor:
-        """Predict where the particles will be.
+        """Predict the future positions.
 
         Parameters
         ----------
@@ -87,24 +92,25 @@ class EGNN(nn.Module):
         Tensor
             Positions of shape ``(N, 3)``.
         """
-        particles = particles_of(graph, self)
-        pos, vel, charge, sizes = particles
-        pairs = pairs_of(neighbour_graph(pos, self.k, sizes))
-        charges, start = charge_products(pairs, charge), squares(pairs.sums(pos, -pos))
-        feat = self.embed(particles.speed)
+        particles = particle_inputs(graph, self, self.in_feats)
+        pos = particles.pos
+        edges = edge_ops(particle_graph(particles, self.k))
+        initial = squared_length(edges.add_src_dst(-pos, pos))
+        edge_attr = torch.cat([charge_products(edges, particles.charge), initial], 1)  # a_ij
+        feat = self.embed(particles.with_feat(particles.speed))
         for layer in self.layers:
-            feat, pos = layer(pairs, feat, pos, vel, charges, start)
+            feat, pos = layer(edges, feat, pos, particles.vel, edge_attr)
         return pos
 
 
 class EGNNLayer(nn.Module):
-    """One layer of :class:`EGNN`; arguments as there, and whether it is the last."""
+    """One layer of :class:`EGNN`; arguments as there, and whether it is the last layer."""
 
     def __init__(self, hidden_feats: int, inverse_distance: bool, last: bool) -> None:
         super().__init__()
         self.inverse_distance = inverse_distance
-        size, pair_feats = hidden_feats, 3 + (NUM_INVERSE if inverse_distance else 0)
-        self.edge = PairLinear(size, size, pair_feats, size)
+        size, edge_feats = hidden_feats, 3 + (NUM_INVERSE_FEATS if inverse_distance else 0)
+        self.edge = PairLinear(size, size, edge_feats, size)
         self.message = nn.Sequential(nn.SiLU(), nn.Linear(size, size), nn.SiLU())
         self.hidden = nn.Sequential(nn.Linear(size, size), nn.SiLU())
         self.weight = nn.Parameter(torch.empty(1, size))
@@ -112,28 +118,28 @@ class EGNNLayer(nn.Module):
         self.update = None
         if not last:
             self.update = nn.Sequential(nn.Linear(2 * size, size), nn.SiLU(), nn.Linear(size, size))
-        # Particles then begin where their velocities lead, as in the authors' code.
+        # Initially displacements are along velocities, as in the authors' code.
         nn.init.xavier_uniform_(self.weight, gain=0.001)
 
     def forward(
-        self, pairs: Pairs, feat: Tensor, pos: Tensor, vel: Tensor, charges: Tensor, start: Tensor
+        self, edges: EdgeOps, feat: Tensor, pos: Tensor, vel: Tensor, edge_attr: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """New features and positions; ``charges`` and ``start`` are the pairs' :math:`a_{ij}`."""
-        vec = pairs.sums(pos, -pos)  # (E, 3), x_i - x_j
-        message = self.message(self.edge(pairs, feat, feat, self._pair_values(vec, charges, start)))
+        """New features and positions; ``edge_attr`` ``(E, 2)`` are the :math:`a_{ij}`."""
+        vec = edges.add_src_dst(-pos, pos)  # (E, 3), x_i - x_j
+        message = self.message(self.edge(edges, feat, feat, self._edge_feats(vec, edge_attr)))
         weight = linear_padded(self.hidden(message), self.weight)  # (E, 1)
-        pos = pos + self.velocity(feat) * vel + pairs.mean(vec * weight)
+        pos = pos + self.velocity(feat) * vel + edges.mean(vec * weight)
         if self.update is not None:
-            feat = feat + self.update(torch.cat([feat, pairs.total(message)], 1))
+            feat = feat + self.update(torch.cat([feat, edges.sum(message)], 1))
         return feat, pos
 
-    def _pair_values(self, vec: Tensor, charges: Tensor, start: Tensor) -> Tensor:
-        values = [squares(vec), charges, start]
+    def _edge_feats(self, vec: Tensor, edge_attr: Tensor) -> Tensor:
+        values = [squared_length(vec), edge_attr]
         if self.inverse_distance:
-            values.append(inverse_values(norm(vec, keepdim=True), charges))
+            values.append(inverse_distance_feats(norm(vec, keepdim=True), edge_attr[:, :1]))
         return torch.cat(values, 1)
 
 
-def squares(vec: Tensor) -> Tensor:
+def squared_length(vec: Tensor) -> Tensor:
     """The squared lengths of vectors, ``(E, 1)``."""
     return vec.square().sum(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Plain networks to compare with where particles move."""
+"""Baselines for N-body prediction without equivariance or without learning of interactions."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._checks import check_k
-from ..nn.inputs import check_positive
-from .pairs import Pairs, neighbour_graph, pairs_of
-from .particles import PairLinear, charge_products, particles_of
+from .._validation import check_integers, check_k
+from ..nn.edge_ops import EdgeOps, edge_ops
+from .particles import PairLinear, charge_products, particle_graph, particle_inputs
 
 __all__ = ["GNN", "LinearVelocity"]
 
 
 class GNN(nn.Module):
-    r"""The message passing network with which `E(n) Equivariant Graph Neural Networks
-    <https://arxiv.org/abs/2102.09844>`__ compares, sizes too.
+    r"""The message passing baseline of `E(n) Equivariant Graph Neural Networks
+    <https://arxiv.org/abs/2102.09844>`__, with the sizes of its authors.
 
     .. math::
         m_{ij} = \phi_e(h_i, h_j, q_i q_j), \qquad
         h'_i = h_i + \phi_h\Bigl(h_i, \sum_{j \in N(i)} m_{ij}\Bigr)
 
-    begins with a linear map of :math:`(x_i, v_i)` and ends with an MLP from features to positions. It knows
-    nothing of rotations and translations.
+    with :math:`h^0_i` a linear map of :math:`(x_i, v_i)`, and positions from an MLP of the last features. It
+    is neither rotation- nor translation-equivariant.
 
     Parameters
     ----------
     hidden_feats : int
-        Size of the features.
+        Number of features of a particle.
     num_layers : int
-        How many layers.
+        Number of layers.
     k : int, optional
-        How many nearest particles a particle hears of; not given, of all in its system.
+        Number of nearest particles that send messages; all others of the system by default.
+    in_feats : int
+        Number of further features of the particles, ``ndata["feat"]`` of shape ``(N, in_feats)``.
 
     Examples
     --------
@@ -44,18 +45,22 @@ class GNN(nn.Module):
     torch.Size([10, 3])
     """
 
-    def __init__(self, hidden_feats: int = 64, num_layers: int = 4, k: int | None = None) -> None:
+    def __init__(
+        self, hidden_feats: int = 64, num_layers: int = 4, k: int | None = None, in_feats: int = 0
+    ) -> None:
         super().__init__()
-        check_positive(hidden_feats=hidden_feats, num_layers=num_layers)
+        check_integers(hidden_feats=hidden_feats, num_layers=num_layers)
+        check_integers(0, in_feats=in_feats)
         self.k = None if k is None else check_k(k)
-        self.embed = nn.Linear(6, hidden_feats)
+        self.in_feats = in_feats
+        self.embed = nn.Linear(6 + in_feats, hidden_feats)
         self.layers = nn.ModuleList(GNNLayer(hidden_feats) for _ in range(num_layers))
         self.decode = nn.Sequential(
             nn.Linear(hidden_feats, hidden_feats), nn.SiLU(), nn.Linear(hidden_feats, 3)
         )
 
     def forward(self, graph: DGLGraph) -> Tensor:
-        """Predict where the particles will be.
+        """Predict the future positions.
 
         Parameters
         ----------
@@ -68,12 +73,12 @@ class GNN(nn.Module):
         Tensor
             Positions of shape ``(N, 3)``.
         """
-        pos, vel, charge, sizes = particles_of(graph, self)
-        pairs = pairs_of(neighbour_graph(pos, self.k, sizes))
-        charges = charge_products(pairs, charge)
-        feat = self.embed(torch.cat([pos, vel], 1))
+        particles = particle_inputs(graph, self, self.in_feats)
+        edges = edge_ops(particle_graph(particles, self.k))
+        charges = charge_products(edges, particles.charge)
+        feat = self.embed(particles.with_feat(particles.pos, particles.vel))
         for layer in self.layers:
-            feat = layer(pairs, feat, charges)
+            feat = layer(edges, feat, charges)
         return self.decode(feat)
 
 
@@ -87,14 +92,14 @@ class GNNLayer(nn.Module):
         self.message = nn.Sequential(nn.SiLU(), nn.Linear(size, size), nn.SiLU())
         self.update = nn.Sequential(nn.Linear(2 * size, size), nn.SiLU(), nn.Linear(size, size))
 
-    def forward(self, pairs: Pairs, feat: Tensor, charges: Tensor) -> Tensor:
-        """New features ``(N, hidden_feats)``, from them and the pairs' products of charges."""
-        message = self.message(self.edge(pairs, feat, feat, charges))
-        return feat + self.update(torch.cat([feat, pairs.total(message)], 1))
+    def forward(self, edges: EdgeOps, feat: Tensor, charges: Tensor) -> Tensor:
+        """New features ``(N, hidden_feats)``; ``charges`` are the products of the edges, ``(E, 1)``."""
+        message = self.message(self.edge(edges, feat, feat, charges))
+        return feat + self.update(torch.cat([feat, edges.sum(message)], 1))
 
 
 class LinearVelocity(nn.Module):
-    r"""Particles that fly straight on, :math:`x_i + \tau v_i`, with one learned number.
+    r"""Motion with constant velocity, :math:`x_i + \tau v_i`, with a learned time :math:`\tau`.
 
     Examples
     --------
@@ -110,6 +115,6 @@ class LinearVelocity(nn.Module):
         self.time = nn.Parameter(torch.tensor(1.0))
 
     def forward(self, graph: DGLGraph) -> Tensor:
-        """Predict where the particles will be; argument and result as in :meth:`GNN.forward`."""
-        pos, vel, *_ = particles_of(graph, self)
-        return pos + self.time * vel
+        """Predict the future positions; argument and result as in :meth:`GNN.forward`."""
+        particles = particle_inputs(graph, self)
+        return particles.pos + self.time * particles.vel

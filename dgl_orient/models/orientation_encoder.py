@@ -1,53 +1,74 @@
-"""The part of a network that makes orientations, common to all oriented ones."""
+"""The orientation encoder of the oriented networks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from torch import Tensor, nn
 
-from ..geometry import norm, to_local
-from ..graph import knn_graph
-from ..hierarchy import subtract_centroid
+from .._validation import check_choice
+from ..geometry import norm, subtract_centroid, to_local
 from ..nn import GlobalOrientation
+from ..nn.edge_features import EdgeFeatures
 from ..nn.global_orientation import ScaleOrientations
+from ..nn.input_features import InputFeatures
+from ..nn.vgconv import MessageFrom
 
-__all__ = ["OrientationEncoder"]
+__all__ = ["InitialFeats", "OrientationEncoder", "OrientationOptions", "OrientedPoints"]
 
-INITIAL_FEATS = ("canonical", "all_scales", "all_scales+vectors", "constant")
+InitialFeats = Literal["canonical", "all_scales", "all_scales+vectors", "constant"]
 
 
-class Oriented(NamedTuple):
-    """What is known of clouds once they are oriented."""
+class OrientationOptions(TypedDict, total=False):
+    """The options of :class:`~dgl_orient.GlobalOrientation` that a network's ``orientation`` may set."""
+
+    input_features: InputFeatures
+    num_layers: int
+    hidden_feats: int
+    hidden_vectors: int
+    message_from: MessageFrom
+    edges: EdgeFeatures
+    message_layers: int
+    vector_gate: bool
+    dropout: float
+
+
+class OrientedPoints(NamedTuple):
+    """Point clouds with orientations and invariant features."""
 
     orient: Tensor  #: (N, num_orientations, 3, 3) of the points, over all scales
     feat: Tensor | None  #: (N, num_feats) invariant features of the points
-    global_orient: Tensor  #: (B, F, 3, 3) of the clouds
-    graph: DGLGraph  #: of the points' nearest neighbours
+    global_orient: Tensor  #: (B, F, 3, 3) of the point clouds
+    graph: DGLGraph  #: the kNN graph of the points
 
 
 class OrientationEncoder(nn.Module):
-    """Orientations of every scale for every point, and the points' first invariant features.
+    """Orientations of every scale at every point, and the points' initial invariant features.
 
     Parameters
     ----------
     num_orientations : int
-        Orientations of each scale (the paper's extension 1).
+        Number of orientations of each scale (the paper's extension 1).
     level_sizes : sequence of int or float
-        The scales between the points and the cloud.
+        Points per level between the points and the centroid.
     k : int
-        Neighbours of a point.
+        Number of neighbours of a point.
     initial_feats : {"canonical", "all_scales", "all_scales+vectors", "constant"}
-        The first features: coordinates seen from the cloud's orientations (the paper's extension 2);
-        coordinates seen from those of every scale, the distance to the centroid and, with ``moments``, the
-        products of the cloud's vectors; these and how far points lie along the vectors from which the cloud's
-        orientations are made, which fade where a symmetric cloud leaves orientations to chance, all of them
-        with long tails drawn in (asinh) and brought to one size by a batch norm; or nothing but a constant.
+        The initial features. ``"canonical"``: coordinates in the point cloud's orientations (the paper's
+        extension 2). ``"all_scales"``: coordinates in the orientations of every scale, the distance to the
+        centroid and, with ``input_features``, the inner products of their vectors. ``"all_scales+vectors"``:
+        these and the projections of points on the vectors that give the point cloud's orientations, which
+        vanish where a symmetric point cloud is degenerate; asinh and a batch norm bring all of them to one
+        scale. ``"constant"``: none.
+    in_feats, in_vectors : int
+        Numbers of invariant scalars and of equivariant vectors of the points. They are inputs of the
+        orientation network; the scalars, and the vectors in the coordinates of all orientations, are
+        concatenated to the initial features.
     **options
-        Further arguments of :class:`~dgl_orient.GlobalOrientation`.
+        Options of :class:`~dgl_orient.GlobalOrientation`, see :class:`OrientationOptions`.
     """
 
     def __init__(
@@ -55,41 +76,63 @@ class OrientationEncoder(nn.Module):
         num_orientations: int = 4,
         level_sizes: Sequence[int | float] = (256, 64),
         k: int = 24,
-        initial_feats: str = "canonical",
+        initial_feats: InitialFeats = "canonical",
+        in_feats: int = 0,
+        in_vectors: int = 0,
         **options,
     ) -> None:
         super().__init__()
-        if initial_feats not in INITIAL_FEATS:
-            raise DGLError(
-                f"Expected initial_feats to be one of {', '.join(INITIAL_FEATS)}, got {initial_feats!r}."
-            )
+        check_choice("initial_feats", initial_feats, InitialFeats)
         self.k, self.initial_feats = k, initial_feats
-        self.net = GlobalOrientation(num_orientations, level_sizes, k, **options)
+        self.net = GlobalOrientation(num_orientations, level_sizes, k, in_feats, in_vectors, **options)
         self.num_orientations = num_orientations * (len(level_sizes) + 2)  #: of a point, over all scales
-        all_scales = 3 * self.num_orientations + 1 + self.net.num_products
-        #: first features
-        self.num_feats = {
+        all_scales = 3 * self.num_orientations + 1 + self.net.num_inner_products
+        num_initial = {
             "canonical": 3 * num_orientations,
             "all_scales": all_scales,
             "all_scales+vectors": all_scales + self.net.hidden_vectors,
             "constant": 0,
         }[initial_feats]
-        # Products of vectors with moments of the cloud are of very different sizes, some with long tails.
-        self.norm = nn.BatchNorm1d(self.num_feats) if initial_feats == "all_scales+vectors" else None
+        #: initial features of a point
+        self.num_feats = num_initial + in_feats + 3 * in_vectors * self.num_orientations
+        # Inner products of vectors have very different scales, some with long tails.
+        self.norm = nn.BatchNorm1d(num_initial) if initial_feats == "all_scales+vectors" else None
 
-    def forward(self, pos: Tensor, sizes: Tensor) -> Oriented:
-        """Orient the points ``(N, 3)`` of clouds of the given sizes."""
-        graph = knn_graph(pos, self.k, sizes)
-        scales = self.net.scales(graph, pos)
-        return Oriented(scales.point, self._first(scales, pos, sizes), scales.global_orient, graph)
+    def extra_repr(self) -> str:
+        return f"initial_feats={self.initial_feats}, k={self.k}"
 
-    def _first(self, scales: ScaleOrientations, pos: Tensor, sizes: Tensor) -> Tensor | None:
+    def forward(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
+    ) -> OrientedPoints:
+        """Compute orientations and initial features.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            The kNN graph of the points with :attr:`k` neighbours; its batch information separates the point
+            clouds.
+        pos : Tensor
+            Coordinates ``(N, 3)``.
+        feat, vec : Tensor, optional
+            Invariant scalars ``(N, in_feats)`` and equivariant vectors ``(N, in_vectors, 3)``.
+        """
+        scales = self.net.scales(graph, pos, feat, vec)
+        feats = [*self._initial_feats(scales, pos, graph.batch_num_nodes())]
+        feats += [] if feat is None else [feat]
+        if vec is not None:
+            feats.append(to_local(scales.point.unsqueeze(1), vec.unsqueeze(2)).flatten(1))
+        return OrientedPoints(
+            scales.point, torch.cat(feats, 1) if feats else None, scales.global_orient, graph
+        )
+
+    def _initial_feats(self, scales: ScaleOrientations, pos: Tensor, batch_num_nodes: Tensor) -> list[Tensor]:
         if self.initial_feats == "constant":
-            return None
+            return []
         if self.initial_feats == "canonical":
-            return scales.canonical.flatten(1)
-        centre = subtract_centroid(pos, sizes.cpu())
-        seen = to_local(scales.point, centre.unsqueeze(1)).flatten(1)
-        known = [] if scales.products is None else [scales.products]
-        feat = torch.cat([seen, norm(centre, keepdim=True), *known], 1)
-        return feat if self.norm is None else self.norm(torch.cat([feat, scales.along], 1).asinh())
+            return [scales.canonical.flatten(1)]
+        centered = subtract_centroid(pos, batch_num_nodes.cpu())
+        feats = [to_local(scales.point, centered.unsqueeze(1)).flatten(1), norm(centered, keepdim=True)]
+        feats += [] if scales.inner_products is None else [scales.inner_products]
+        if self.norm is None:
+            return feats
+        return [self.norm(torch.cat([*feats, scales.projections], 1).asinh())]

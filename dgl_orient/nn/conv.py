@@ -1,8 +1,9 @@
-"""Message passing with orientations, for any message."""
+"""Message passing with orientations, for any message function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import dgl
 import torch
@@ -10,28 +11,29 @@ from dgl import DGLError, DGLGraph
 from dgl.utils import expand_as_pair
 from torch import Tensor, nn
 
-from .inputs import check_neighbours, check_shape, checked_pair, checked_positions
-from .largest import largest
+from .._validation import TensorOrPair, check_choice, check_shape, src_dst_pair, src_dst_positions
+from ..graph.topology import connected_nodes
+from .neighbour_max import neighbour_max
 from .projection import local_coordinates
 
-__all__ = ["OrientedConv"]
+__all__ = ["Aggregation", "OrientedConv"]
 
-AGGREGATIONS = ("max", "sum", "mean", "attention")
+Aggregation = Literal["max", "sum", "mean", "attention"]
 
 
 class OrientedConv(nn.Module):
     r"""Oriented message passing of `Equivariant Point Cloud Analysis via Learning Orientations for Message
-    Passing <https://arxiv.org/abs/2203.14486>`__, Eq. 9, with any message H.
+    Passing <https://arxiv.org/abs/2203.14486>`__, Eq. 9, with any message function H.
 
     .. math::
         h'_i = \underset{j \in N(i)}{\mathrm{Agg}}\ H\bigl(h_i, h_j, [O_{if}^\top (x_j - x_i)]_{f=1}^F
         \ [, O_{if}^\top O_{jf}]\ [, O_{if}^\top v_j]\ [, e_{ij}]\bigr)
 
-    The paper's message ends with the projected differences; the neighbour's orientation and its vectors as
-    seen from the receiver, and features of the edge, are further inputs that a motion of the cloud does not
-    change. So the result is invariant whatever H is.
+    The paper's message ends with the projected differences; the neighbour's orientation and vectors relative
+    to the receiver, and features of the edge, are further invariant inputs. So the result is invariant for
+    any H.
 
-    H is called once, for all E edges, with these tensors by position. Those not in use are left out:
+    H is called once, for all E edges, with these tensors by position. Those not in use are omitted:
 
     - :math:`h_i` and :math:`h_j`, ``(E, in_feats)`` each, unless ``feat`` is None;
     - :math:`O_{if}^\top (x_j - x_i)`, ``(E, F, 3)``, always;
@@ -44,10 +46,10 @@ class OrientedConv(nn.Module):
     message : callable
         H, a module or a function that returns messages of shape ``(E, out_feats)``.
     aggregation : {"max", "sum", "mean", "attention"}
-        How a node's messages are joined. ``"attention"`` is a sum whose weights are a softmax over the node's
-        incoming edges.
+        How the messages of a node are aggregated. ``"attention"`` is a sum whose weights are a softmax over
+        the node's incoming edges.
     relative_orientation : bool
-        Whether H sees the neighbours' orientations.
+        Whether the neighbours' orientations are inputs of H.
     attention : callable, optional
         Called with the same tensors as H, returns the logits of the weights, ``(E, heads)``. Each head weighs
         its own slice of the messages, so heads must divide ``out_feats``. For ``"attention"`` only.
@@ -78,37 +80,44 @@ class OrientedConv(nn.Module):
     def __init__(
         self,
         message: Callable[..., Tensor],
-        aggregation: str = "max",
+        aggregation: Aggregation = "max",
         relative_orientation: bool = False,
         attention: Callable[..., Tensor] | None = None,
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__()
-        if aggregation not in AGGREGATIONS:
-            raise DGLError(
-                f"Expected aggregation to be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}."
-            )
+        check_choice("aggregation", aggregation, Aggregation)
         if aggregation == "attention" and attention is None:
             raise DGLError("Aggregation by attention needs logits; give a callable for them as attention.")
         if aggregation != "attention" and attention is not None:
-            raise DGLError(f"Aggregation by {aggregation} takes no attention; leave it out.")
+            raise DGLError(f"Aggregation by {aggregation} takes no attention; omit it.")
         self.message, self.attention = message, attention
         self.aggregation, self.relative_orientation = aggregation, relative_orientation
         self.allow_zero_in_degree = allow_zero_in_degree
 
     def reset_parameters(self) -> None:
-        """Draw all parameters of the message and the attention anew, where they are modules."""
+        """Reinitialise the parameters of the message and the attention, if they are modules."""
         for module in self.children():
             _reset(module)
 
     def set_allow_zero_in_degree(self, set_value: bool) -> None:
-        """Say whether nodes without neighbours are allowed."""
+        """Set whether nodes without neighbours are allowed."""
         self.allow_zero_in_degree = set_value
 
+    def extra_repr(self) -> str:
+        return f"aggregation={self.aggregation}, relative_orientation={self.relative_orientation}"
+
     def forward(
-        self, graph: DGLGraph, feat, pos, orient, vec=None, edge_feat: Tensor | None = None
+        self,
+        graph: DGLGraph,
+        feat: TensorOrPair | None,
+        pos: TensorOrPair,
+        orient: TensorOrPair,
+        *,
+        vec: TensorOrPair | None = None,
+        edge_feat: Tensor | None = None,
     ) -> Tensor:
-        """Compute new features.
+        """Compute new features. Coordinates that are not finite give results that are not.
 
         Parameters
         ----------
@@ -123,7 +132,7 @@ class OrientedConv(nn.Module):
             Orientations ``(N, F, 3, 3)``. On a bipartite graph those of the destinations, or a pair, which
             relative orientations need.
         vec : Tensor or pair of Tensor, optional
-            Equivariant vectors ``(N, 3)`` or ``(N, M, 3)``, of which only the sources' are seen.
+            Equivariant vectors ``(N, 3)`` or ``(N, M, 3)``; only those of the sources are used.
         edge_feat : Tensor, optional
             Invariant features of the edges, ``(E, edge_feats)``.
 
@@ -132,22 +141,10 @@ class OrientedConv(nn.Module):
         Tensor
             Invariant features ``(N_dst, out_feats)``.
         """
-        check_neighbours(graph, self.allow_zero_in_degree)
-        pos = checked_positions(pos, graph)
-        if orient is None:
-            raise DGLError("Expected orient, the orientations of the destinations, got None.")
-        feat = None if feat is None else checked_pair("feat", feat, graph, ("in_feats",))
-        orient = self._orientations(graph, orient)
-        if vec is not None:
-            vec = expand_as_pair(vec, graph)[0]
-            num_vectors = ("M",) if isinstance(vec, Tensor) and vec.ndim == 3 else ()
-            check_shape("vec", vec, (graph.num_src_nodes(), *num_vectors, 3))
-        for name, value in (("orient", orient[1]), ("vec", vec)):
-            if value is not None and value.dtype != pos[0].dtype:
-                raise DGLError(f"Expected pos and {name} of one type, got {pos[0].dtype} and {value.dtype}.")
+        connected_nodes(graph, self.allow_zero_in_degree)
+        feat, pos, orient, vec = self._check_inputs(graph, feat, pos, orient, vec)
         if edge_feat is not None:
             check_shape("edge_feat", edge_feat, (graph.num_edges(), "edge_feats"))
-
         # Autocast would make DGL's kernels round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos[0].device.type, enabled=False):
             inputs = self._edge_inputs(graph, feat, pos, orient, vec)
@@ -157,10 +154,36 @@ class OrientedConv(nn.Module):
         check_shape("the message", message, (graph.num_edges(), "out_feats"))
         if self.aggregation == "attention":
             return dgl.ops.copy_e_sum(graph, self._weighted(graph, message, inputs))
-        return self._reduced(graph, message)
+        if self.aggregation == "max":
+            return neighbour_max(graph, None, message)
+        reduce = dgl.ops.copy_e_mean if self.aggregation == "mean" else dgl.ops.copy_e_sum
+        return reduce(graph, message)
 
-    def _orientations(self, graph: DGLGraph, orient) -> tuple[Tensor | None, Tensor]:
-        """Orientations of the sources, if they are known, and of the destinations."""
+    def _check_inputs(
+        self,
+        graph: DGLGraph,
+        feat: TensorOrPair | None,
+        pos: TensorOrPair,
+        orient: TensorOrPair,
+        vec: TensorOrPair | None,
+    ) -> tuple:
+        """The (source, destination) pairs of features, positions, orientations, and the sources' vectors."""
+        pos = src_dst_positions(pos, graph)
+        if orient is None:
+            raise DGLError("Expected orient, the orientations of the destinations, got None.")
+        feat = None if feat is None else src_dst_pair("feat", feat, graph, ("in_feats",))
+        orient = self._src_dst_orientations(graph, orient)
+        if vec is not None:
+            vec = expand_as_pair(vec, graph)[0]
+            num_vectors = ("M",) if isinstance(vec, Tensor) and vec.ndim == 3 else ()
+            check_shape("vec", vec, (graph.num_src_nodes(), *num_vectors, 3))
+        for name, value in (("orient", orient[1]), ("vec", vec)):
+            if value is not None and value.dtype != pos[0].dtype:
+                raise DGLError(f"Expected pos and {name} of one dtype, got {pos[0].dtype} and {value.dtype}.")
+        return feat, pos, orient, vec
+
+    def _src_dst_orientations(self, graph: DGLGraph, orient: TensorOrPair) -> tuple[Tensor | None, Tensor]:
+        """Orientations of the sources, if they were given, and of the destinations."""
         if isinstance(orient, tuple) or graph.is_homogeneous or graph.is_block:
             source, destination = expand_as_pair(orient, graph)
         else:
@@ -175,12 +198,19 @@ class OrientedConv(nn.Module):
             check_shape("orient", source, (graph.num_src_nodes(), destination.shape[1], 3, 3))
         return source, destination
 
-    def _edge_inputs(self, graph: DGLGraph, feat, pos, orient, vec) -> list[Tensor]:
-        """What H sees of the nodes, on every edge."""
+    def _edge_inputs(
+        self,
+        graph: DGLGraph,
+        feat: tuple[Tensor, Tensor] | None,
+        pos: tuple[Tensor, Tensor],
+        orient: tuple[Tensor | None, Tensor],
+        vec: Tensor | None,
+    ) -> list[Tensor]:
+        """The inputs of H that come from nodes, on every edge."""
         ops = dgl.ops
         inputs = [] if feat is None else [ops.copy_v(graph, feat[1]), ops.copy_u(graph, feat[0])]
         inputs.append(local_coordinates(graph, *pos, orient[1]).unflatten(1, (-1, 3)))  # (E, F, 3)
-        # O_i^T v as DGL's dot products of v with the axes, in rows here: this never puts matrices on edges.
+        # O_i^T v as DGL's dot products of v with the axes, in rows here, without matrices on edges.
         axes = orient[1].transpose(2, 3).contiguous()  # (N_dst, F, 3, 3)
         if self.relative_orientation:
             others = orient[0].transpose(2, 3).unsqueeze(2)  # (N_src, F, 1, 3, 3)
@@ -198,28 +228,22 @@ class OrientedConv(nn.Module):
         heads, out_feats = logits.shape[1], message.shape[1]
         if out_feats % heads:
             raise DGLError(
-                f"The {out_feats} features of a message cannot be shared among {heads} heads of attention; "
-                f"make out_feats a multiple of them."
+                f"The {out_feats} features of a message cannot be split among {heads} heads of attention; "
+                f"make out_feats a multiple of the number of heads."
             )
         weights = _softmax(graph, logits).unsqueeze(2)  # (E, heads, 1)
         return (message.unflatten(1, (heads, out_feats // heads)) * weights).flatten(1)
 
-    def _reduced(self, graph: DGLGraph, message: Tensor) -> Tensor:
-        if self.aggregation == "max":
-            return largest(graph, None, message)
-        reduce = dgl.ops.copy_e_mean if self.aggregation == "mean" else dgl.ops.copy_e_sum
-        return reduce(graph, message)
-
 
 def _softmax(graph: DGLGraph, logits: Tensor) -> Tensor:
     """The softmax ``(E, heads)`` over the edges to each node. DGL's has no second derivatives on the CPU."""
-    top = largest(graph, None, logits.detach())  # (N_dst, heads)
-    shares = (logits - dgl.ops.copy_v(graph, top)).exp()
-    return shares / dgl.ops.copy_v(graph, dgl.ops.copy_e_sum(graph, shares))
+    maximum = neighbour_max(graph, None, logits.detach())  # (N_dst, heads)
+    weights = (logits - dgl.ops.copy_v(graph, maximum)).exp()
+    return weights / dgl.ops.copy_v(graph, dgl.ops.copy_e_sum(graph, weights))
 
 
 def _reset(module: nn.Module) -> None:
-    """Reset a module that knows how to, or else its children."""
+    """Reinitialise a module with ``reset_parameters``, or else its children."""
     if hasattr(module, "reset_parameters"):
         module.reset_parameters()
     else:

@@ -1,4 +1,4 @@
-"""Edge convolution with oriented neighbours."""
+"""Edge convolution with oriented neighbours: the layer of DGCNN."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .edge_norm import affine, normed, uses_batch_statistics
-from .inputs import (
-    check_neighbours,
-    check_positive,
-    check_shape,
-    check_types,
-    checked_pair,
-    checked_positions,
+from .._validation import (
+    TensorOrPair,
+    check_dtype,
+    check_integer_lists,
+    check_integers,
+    check_orient,
+    src_dst_pair,
+    src_dst_positions,
 )
-from .largest import Mapped, largest
-from .message_moments import message_moments
-from .projection import exact_product
+from ..graph.topology import connected_nodes
+from .edge_batch_norm import affine, apply_norm, message_moments, uses_batch_statistics
+from .neighbour_max import LinearEdgeTerm, neighbour_max
+from .precision import exact_matmul
 
 __all__ = ["OrientedEdgeConv"]
 
-# Activations that never decrease: then the largest activation is the activation of the largest.
+# Activations that never decrease: the maximum of activations is the activation of the maximum.
 _MONOTONE = (nn.Identity, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Tanh, nn.Sigmoid)
 
 
 def _is_monotone(activation: nn.Module) -> bool:
-    # Not isinstance: a subclass may compute anything. Slopes and the like could be negative.
+    # Not isinstance: a subclass may compute anything. Slopes could be negative.
     constants = (getattr(activation, name, 0.0) for name in ("negative_slope", "alpha"))
-    # Softplus falls by what it leaves out beyond its threshold, which is below rounding from 20 on.
-    seamless = getattr(activation, "threshold", 20) >= 20
-    return type(activation) in _MONOTONE and seamless and all(constant >= 0 for constant in constants)
+    # Softplus drops at its threshold, by less than rounding from 20 on.
+    continuous = getattr(activation, "threshold", 20) >= 20
+    return type(activation) in _MONOTONE and continuous and all(constant >= 0 for constant in constants)
 
 
 class OrientedEdgeConv(nn.Module):
@@ -46,29 +47,30 @@ class OrientedEdgeConv(nn.Module):
         h'_i = \max_{j \in N(i)} \sigma \Bigl( \mathrm{BN} \bigl(
         \Theta (h_j - h_i) + \Phi h_i + \Psi [O_i^\top (x_j - x_i)]_F \bigr) \Bigr)
 
-    where :math:`[\cdot]_F` joins the projections on all F orientations of a point. Without features
-    (``in_feats=0``) it is the paper's first layer, without orientations the plain EdgeConv.
+    where :math:`[\cdot]_F` concatenates the projections on all F orientations of a point. Without features
+    (``in_feats=0``) it is the paper's first layer, without orientations (``num_orientations=0``) the plain
+    EdgeConv.
 
-    Features are never copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
-    values of nodes, the statistics of batch norm follow from sums over nodes, and a maximum passes through
-    monotone functions; so all that remains for the edges is the maximum of :math:`\pm \Theta h_j`, and the
-    oriented term ``(E, out_feats)`` where there is one. With ``hidden_feats``, or with an activation that is
-    not known to be monotone, the messages are computed on edges.
+    Features are not copied to edges. The message :math:`\Theta h_j + (\Phi - \Theta) h_i` is a sum of two
+    values of nodes, the statistics of batch norm follow from sums over nodes, and a maximum commutes with
+    monotone functions; what remains for the edges is the maximum of :math:`\pm \Theta h_j` and of the
+    oriented term. With ``hidden_feats``, or with an activation that is not known to be monotone, the messages
+    are computed on edges.
 
     Parameters
     ----------
     in_feats, out_feats : int
         Sizes of the features; ``in_feats`` may be 0.
     num_orientations : int
-        Orientations F of a point; 0 for a layer without the oriented term, which ignores ``orient``.
+        Number of orientations F of a point; 0 for the plain EdgeConv, which ignores ``pos`` and ``orient``.
     hidden_feats : sequence of int
-        Sizes of hidden layers in the message network.
+        Sizes of the hidden layers of the message network.
     batch_norm : bool
-        Whether to normalise over all edges.
-    activation : nn.Module
-        :math:`\sigma`; LeakyReLU(0.2) if not given.
+        Whether BN is batch norm over all edges, or the identity.
+    activation : nn.Module, optional
+        :math:`\sigma`; LeakyReLU(0.2) by default.
     allow_zero_in_degree : bool
-        Whether a node may have no neighbours. Its result is 0.
+        Whether nodes without neighbours are allowed; their result is 0.
 
     Examples
     --------
@@ -94,8 +96,9 @@ class OrientedEdgeConv(nn.Module):
         allow_zero_in_degree: bool = False,
     ) -> None:
         super().__init__()
-        check_positive(0, in_feats=in_feats, num_orientations=num_orientations)
-        check_positive(out_feats=out_feats)
+        check_integers(0, in_feats=in_feats, num_orientations=num_orientations)
+        check_integers(out_feats=out_feats)
+        check_integer_lists(hidden_feats=hidden_feats)
         if in_feats + num_orientations < 1:
             raise DGLError("Expected in_feats or num_orientations of at least 1, got 0 for both.")
         self.in_feats, self.out_feats, self.num_orientations = in_feats, out_feats, num_orientations
@@ -114,8 +117,8 @@ class OrientedEdgeConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
-        # The first maps are drawn as the parts of one linear map of all that the message sees.
+        """Reinitialise the parameters."""
+        # The first maps are initialised as the parts of one linear map of all inputs of the message.
         bound = (2 * self.in_feats + 3 * self.num_orientations) ** -0.5
         for name in ("theta", "phi", "psi"):
             if hasattr(self, name):
@@ -126,11 +129,20 @@ class OrientedEdgeConv(nn.Module):
             layer.reset_parameters()
 
     def set_allow_zero_in_degree(self, set_value: bool) -> None:
-        """Set whether a node may have no neighbours."""
+        """Set whether nodes without neighbours are allowed."""
         self.allow_zero_in_degree = set_value
 
-    def forward(self, graph: DGLGraph, feat=None, pos=None, orient: Tensor | None = None) -> Tensor:
-        """Compute new features.
+    def extra_repr(self) -> str:
+        return f"{self.in_feats}, {self.out_feats}, num_orientations={self.num_orientations}"
+
+    def forward(
+        self,
+        graph: DGLGraph,
+        feat: TensorOrPair | None = None,
+        pos: TensorOrPair | None = None,
+        orient: Tensor | None = None,
+    ) -> Tensor:
+        """Compute new features. Coordinates that are not finite give results that are not.
 
         Parameters
         ----------
@@ -139,98 +151,111 @@ class OrientedEdgeConv(nn.Module):
         feat : Tensor or pair of Tensor or None
             Features ``(N, in_feats)``; None where in_feats is 0.
         pos : Tensor or pair of Tensor, optional
-            Coordinates ``(N, 3)``; not needed without orientations.
+            Coordinates ``(N, 3)``; not needed where num_orientations is 0.
         orient : Tensor, optional
-            Orientations ``(N_dst, F, 3, 3)`` of the destinations; None leaves the oriented term out.
+            Orientations ``(N_dst, F, 3, 3)`` of the destinations; not needed where num_orientations is 0.
 
         Returns
         -------
         Tensor
             Features ``(N_dst, out_feats)``.
         """
-        connected = check_neighbours(graph, self.allow_zero_in_degree)
+        connected = connected_nodes(graph, self.allow_zero_in_degree)
         on_nodes = not self.layers and _is_monotone(self.activation)
         sign = self._sign() if on_nodes else None
-        sender, receiver = self._node_terms(graph, feat, sign)
-        seen = self._seen(graph, pos, orient, sign)
-        if sender is None and seen is None:
-            raise DGLError("This layer has no in_feats, so it needs orient to see anything.")
+        src, dst = self._node_terms(graph, feat, sign)
+        edge = self._oriented_term(graph, pos, orient, sign)
         if graph.num_edges() == 0:
-            nothing = next(self.parameters()).sum() * 0  # a result of the parameters, as any other
-            return nothing.repeat(graph.num_dst_nodes(), self.out_feats)
+            zero = next(self.parameters()).sum() * 0  # depends on the parameters, as any result
+            return zero.repeat(graph.num_dst_nodes(), self.out_feats)
         if on_nodes:
-            # Autocast may round the products of features, but not the sums of squares made of them.
+            # Autocast may round the products of features, but not sums of their squares.
             with torch.autocast(graph.device.type, enabled=False):
-                result = self._max_on_nodes(graph, sender, receiver, seen, sign)
+                result = self._max_on_nodes(graph, src, dst, edge, sign)
         else:
-            result = self._max_on_edges(graph, sender, receiver, seen)
+            result = self._max_on_edges(graph, src, dst, edge)
         return result if connected is None else torch.where(connected, result, 0.0)
 
     def _sign(self) -> Tensor | None:
-        """Where batch norm turns the order round, and the largest is what the smallest was: -1, ``(C, 1)``.
+        """The signs ``(C, 1)`` of the weights of batch norm, None without them.
 
-        The maps' rows are multiplied by it, so that a maximum serves in any case.
+        A negative weight reverses the order of messages. Multiplying the rows of the linear maps by the signs
+        makes the maximum correct for all channels.
         """
         if not self.norms or self.norms[0].weight is None:
             return None
         weight = self.norms[0].weight.detach()
         return torch.where(weight < 0, -1.0, 1.0).to(weight.dtype).unsqueeze(1)
 
-    def _node_terms(self, graph: DGLGraph, feat, sign: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """What the sender and what the receiver contribute to a message, ``(N, C)``."""
+    def _node_terms(
+        self, graph: DGLGraph, feat: TensorOrPair | None, sign: Tensor | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """The terms of a message that depend on its source and on its destination, ``(N, C)``."""
         if self.in_feats == 0:
             return None, self.bias
-        src, dst = checked_pair("feat", feat, graph, (self.in_feats,))
+        src, dst = src_dst_pair("feat", feat, graph, (self.in_feats,))
         if not torch.is_autocast_enabled(src.device.type):
-            check_types(self, src, dst)
+            check_dtype(self, src, dst)
         theta, phi = self.theta.weight, self.phi.weight
         if sign is not None:  # then there is no bias
             theta, phi = theta * sign, phi * sign
-        sender, receiver = linear(src, theta), linear(dst, phi - theta, self.bias)
-        return sender.to(self.theta.weight.dtype), receiver.to(self.theta.weight.dtype)
+        src, dst = linear(src, theta), linear(dst, phi - theta, self.bias)
+        return src.to(self.theta.weight.dtype), dst.to(self.theta.weight.dtype)
 
-    def _seen(self, graph: DGLGraph, pos, orient: Tensor | None, sign: Tensor | None) -> Mapped | None:
+    def _oriented_term(
+        self, graph: DGLGraph, pos: TensorOrPair | None, orient: Tensor | None, sign: Tensor | None
+    ) -> LinearEdgeTerm | None:
         r"""The oriented term :math:`\Psi [O_i^\top (x_j - x_i)]_F` of every edge, from Eq. 9's invariant.
 
-        It is a map of :math:`x_j - x_i` by a matrix of i, which takes the place of 3F coordinates an edge.
+        It is :math:`x_j - x_i` times a matrix of i, so that the 3F coordinates of an edge are not
+        materialised.
         """
-        if orient is None or self.num_orientations == 0:
+        if self.num_orientations == 0:
             return None
-        src, dst = checked_positions(pos, graph)
-        check_types(self, src, dst, orient)
-        check_shape("orient", orient, (graph.num_dst_nodes(), self.num_orientations, 3, 3))
+        check_orient(self, orient, graph)
+        src, dst = src_dst_positions(pos, graph)
+        check_dtype(self, src, dst)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(src.device.type, enabled=False):
             axes = orient.transpose(1, 2).flatten(2)  # (N_dst, 3, 3F)
             psi = self.psi.weight if sign is None else self.psi.weight * sign
-            return Mapped(dgl.ops.u_sub_v(graph, src, dst), exact_product(axes, psi.T))
+            return LinearEdgeTerm(dgl.ops.u_sub_v(graph, src, dst), exact_matmul(axes, psi.T))
 
-    def _max_on_nodes(self, graph: DGLGraph, sender, receiver, seen: Mapped | None, sign) -> Tensor:
-        """The maximum taken before all that is monotone."""
-        best = largest(graph, sender, seen)
-        if receiver is not None:
-            best = best + receiver
+    def _max_on_nodes(
+        self,
+        graph: DGLGraph,
+        src: Tensor | None,
+        dst: Tensor | None,
+        edge: LinearEdgeTerm | None,
+        sign: Tensor | None,
+    ) -> Tensor:
+        """The maximum before batch norm and activation, with which it commutes."""
+        maximum = neighbour_max(graph, src, edge)
+        if dst is not None:
+            maximum = maximum + dst
         if not self.norms:
-            return self.activation(best)
+            return self.activation(maximum)
         norm, moments = self.norms[0], None
         if uses_batch_statistics(norm):
-            moments = message_moments(graph, sender, receiver, seen)
+            moments = message_moments(graph, src, dst, edge)
             if sign is not None:
                 moments = moments._replace(mean=moments.mean * sign.squeeze(1))
-        scale, shift = affine(norm, moments)
-        return self.activation(best * (scale if sign is None else scale * sign.squeeze(1)) + shift)
+        scale, bias = affine(norm, moments)
+        return self.activation(maximum * (scale if sign is None else scale * sign.squeeze(1)) + bias)
 
-    def _max_on_edges(self, graph: DGLGraph, sender, receiver, seen: Mapped | None) -> Tensor:
-        """The maximum of messages that were computed."""
-        message = 0 if seen is None else seen.values(graph)  # (E, C)
-        if sender is not None:
-            message = message + dgl.ops.u_add_v(graph, sender, receiver)
-        elif receiver is not None:
-            message = message + receiver
+    def _max_on_edges(
+        self, graph: DGLGraph, src: Tensor | None, dst: Tensor | None, edge: LinearEdgeTerm | None
+    ) -> Tensor:
+        """The maximum of messages that are computed on edges."""
+        message = 0 if edge is None else edge.values(graph)  # (E, C)
+        if src is not None:
+            message = message + dgl.ops.u_add_v(graph, src, dst)
+        elif dst is not None:
+            message = message + dst
         for number in range(len(self.layers) + 1):
             if number > 0:
                 message = self.layers[number - 1](message)
             if self.norms:
-                message = normed(self.norms[number], message, "edges")
+                message = apply_norm(self.norms[number], message, "edges")
             message = self.activation(message)
-        return largest(graph, None, message)
+        return neighbour_max(graph, None, message)

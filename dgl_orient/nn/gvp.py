@@ -7,9 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from .._validation import check_size_pair
 from ..geometry import norm
 
-__all__ = ["GVP"]
+__all__ = ["GVP", "Activation"]
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -24,17 +25,17 @@ class GVP(nn.Module):
         V' = \sigma_v(\cdot) \odot W_\mu V_h
 
     where the vectors are scaled by :math:`\sigma_v(\|W_\mu V_h\|)`, or with ``vector_gate`` by
-    :math:`\sigma_v(W_g s' + b_g)`. Scalars are invariant and vectors turn with the input, because vectors
-    are only ever combined linearly and scaled by invariant numbers.
+    :math:`\sigma_v(W_g s' + b_g)`. Scalars are invariant and vectors equivariant, because vectors are only
+    combined linearly and scaled by invariant numbers.
 
     Parameters
     ----------
-    in_feats, out_feats : int
-        Numbers of scalars.
-    in_vectors, out_vectors : int
-        Numbers of vectors.
+    in_sizes : tuple of int
+        Numbers of input scalars and vectors.
+    out_sizes : tuple of int
+        Numbers of output scalars and vectors.
     hidden_vectors : int, optional
-        Number of hidden vectors :math:`V_h`; the larger one of in and out if not given.
+        Number of hidden vectors :math:`V_h`; by default the larger number of input and output vectors.
     activation : callable, optional
         :math:`\sigma`; None is the identity.
     vector_activation : callable, optional
@@ -46,26 +47,25 @@ class GVP(nn.Module):
     --------
     >>> import torch
     >>> from dgl_orient.nn import GVP
-    >>> feat, vec = GVP(8, 16, 4, 2)(torch.rand(10, 8), torch.rand(10, 4, 3))
+    >>> feat, vec = GVP((8, 4), (16, 2))(torch.rand(10, 8), torch.rand(10, 4, 3))
     >>> feat.shape, vec.shape
     (torch.Size([10, 16]), torch.Size([10, 2, 3]))
     """
 
     def __init__(
         self,
-        in_feats: int,
-        out_feats: int,
-        in_vectors: int,
-        out_vectors: int,
+        in_sizes: tuple[int, int],
+        out_sizes: tuple[int, int],
         hidden_vectors: int | None = None,
         activation: Activation | None = torch.relu,
         vector_activation: Activation | None = torch.sigmoid,
         vector_gate: bool = False,
     ) -> None:
         super().__init__()
+        self.in_sizes = in_feats, in_vectors = check_size_pair("in_sizes", in_sizes)
+        self.out_sizes = out_feats, out_vectors = check_size_pair("out_sizes", out_sizes)
         if hidden_vectors is None:
             hidden_vectors = max(in_vectors, out_vectors)
-        self.in_feats, self.in_vectors = in_feats, in_vectors
         self.activation, self.vector_activation = activation, vector_activation
         self.scalar = nn.Linear(in_feats + hidden_vectors, out_feats)
         self.hidden = nn.Linear(in_vectors, hidden_vectors, bias=False)
@@ -75,9 +75,9 @@ class GVP(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
-        # Sizes are kept from layer to layer; gates are wide open or shut, and so unlike each other: nearly
-        # equal gates would make all vectors of a node nearly parallel.
+        """Reinitialise the parameters."""
+        # Sizes are kept from layer to layer. Gates are nearly open or shut, and so differ from each other:
+        # nearly equal gates would make all vectors of a node nearly parallel.
         gains = {"scalar": 2**0.5, "hidden": 1.0, "vector": 1.0, "gate": 3.0}
         for name, gain in gains.items():
             layer = getattr(self, name)
@@ -86,9 +86,12 @@ class GVP(nn.Module):
                 if layer.bias is not None:
                     nn.init.zeros_(layer.bias)
 
+    def extra_repr(self) -> str:
+        return f"{self.in_sizes}, {self.out_sizes}, vector_gate={self.gate is not None}"
+
     @property
     def is_linear(self) -> bool:
-        """Whether nothing follows the linear maps, so that a mean may be taken before them."""
+        """Whether there is no activation, so that the GVP commutes with a mean."""
         return self.activation is None and self.vector_activation is None
 
     def forward(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,19 +109,19 @@ class GVP(nn.Module):
         tuple of Tensor
             Scalars ``(..., out_feats)`` and vectors ``(..., out_vectors, 3)``.
         """
-        feat, vec = self.on_axes(feat, vec.movedim(-1, 0))
+        feat, vec = self.forward_axes_first(feat, vec.movedim(-1, 0))
         return feat, vec.movedim(0, -1)
 
-    # Below, vectors are (3, ..., channels), one axis after another: then a map of channels is one large
-    # matrix product, and what scales a vector is multiplied to long rows of numbers.
+    # Below, vectors are (3, ..., channels), the axis first: then a map of channels is one large matrix
+    # product, and vectors are scaled by products with long rows.
 
-    def on_axes(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
+    def forward_axes_first(self, feat: Tensor, vec: Tensor) -> tuple[Tensor, Tensor]:
         """:meth:`forward` for vectors ``(3, ..., in_vectors)``."""
         hidden = self.hidden(vec)
-        return self.activated(self.scalar(torch.cat([feat, norm(hidden, dim=0)], -1)), hidden)
+        return self.activate(self.scalar(torch.cat([feat, norm(hidden, dim=0)], -1)), hidden)
 
-    def activated(self, feat: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        r"""What follows from the scalars before :math:`\sigma`, and from :math:`V_h`."""
+    def activate(self, feat: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        r"""The output from the scalars before :math:`\sigma` and from :math:`V_h`."""
         vec = self.vector(hidden)
         if self.activation is not None:
             feat = self.activation(feat)

@@ -6,9 +6,10 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .inputs import check_coordinates, check_positive
+from .._validation import check_coordinates, check_integers
+from .edge_features import EdgeFeatures
 from .orientation_head import OrientationHead
-from .vgconv import VGConv
+from .vgconv import MessageFrom, VGConv
 
 __all__ = ["OrientationNet"]
 
@@ -23,27 +24,27 @@ class OrientationNet(nn.Module):
         O_i &= \text{Gram-Schmidt}(v^L_{i1}, v^L_{i2})
 
     The two vectors of each orientation are learned combinations of a point's last vectors, divided by their
-    spread, so that rounding does not decide where these are nearly parallel: see
+    covariance, so that rounding does not matter where these are nearly parallel: see
     :class:`~dgl_orient.nn.orientation_head.OrientationHead`.
 
-    The orientations turn with the cloud: :math:`f(RX + t) = R f(X)`.
+    The orientations are equivariant: :math:`f(RX + t) = R f(X)`.
 
-    Every result is a proper rotation. Where a neighbourhood leaves an axis degenerate (fewer than two
-    neighbours that are apart, neighbours on one line, or so symmetric that they cancel), a fixed axis takes
-    its place, which cannot turn with the cloud; :meth:`degenerate` tells where.
+    Every result is a proper rotation. Where a neighbourhood is degenerate (fewer than two distinct
+    neighbours, collinear neighbours, or neighbours so symmetric that they cancel), fixed axes replace the
+    undefined ones, which cannot be equivariant; :meth:`degenerate` reports such points.
 
     Parameters
     ----------
     num_orientations : int
-        How many orientations F each point gets.
+        Number of orientations F of each point.
     in_feats, in_vectors : int
-        Numbers of invariant scalars and of equivariant vectors the points come with.
+        Numbers of invariant scalars and of equivariant vectors of the points.
     hidden_feats, hidden_vectors : int
-        Sizes of the layers.
+        Numbers of scalars and vectors of the layers.
     num_layers : int
-        How many V-GConv layers.
-    **conv
-        Further arguments of :class:`~dgl_orient.nn.VGConv`.
+        Number of V-GConv layers.
+    message_from, edges, message_layers, vector_gate, dropout
+        As in :class:`~dgl_orient.nn.VGConv`.
 
     Examples
     --------
@@ -65,20 +66,32 @@ class OrientationNet(nn.Module):
         hidden_feats: int = 32,
         hidden_vectors: int = 16,
         num_layers: int = 2,
-        **conv,
+        message_from: MessageFrom = "both",
+        edges: EdgeFeatures = "radial",
+        message_layers: int = 1,
+        vector_gate: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_positive(num_orientations=num_orientations, num_layers=num_layers)
-        self.layers = nn.ModuleList()
-        for number in range(num_layers):
-            sizes = (in_feats, in_vectors) if number == 0 else (hidden_feats, hidden_vectors)
-            self.layers.append(VGConv(sizes[0], hidden_feats, sizes[1], hidden_vectors, **conv))
+        check_integers(num_orientations=num_orientations, num_layers=num_layers)
+        options = dict(
+            message_from=message_from,
+            edges=edges,
+            message_layers=message_layers,
+            vector_gate=vector_gate,
+            dropout=dropout,
+        )
+        sizes = [(in_feats, in_vectors)] + [(hidden_feats, hidden_vectors)] * num_layers
+        self.layers = nn.ModuleList(VGConv(*pair, **options) for pair in zip(sizes, sizes[1:]))
         self.head = OrientationHead(hidden_vectors, num_orientations)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise the parameters."""
         for layer in (*self.layers, self.head):
             layer.reset_parameters()
+
+    def extra_repr(self) -> str:
+        return f"num_orientations={self.head.num_orientations}, num_layers={len(self.layers)}"
 
     def forward(
         self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
@@ -104,16 +117,22 @@ class OrientationNet(nn.Module):
         """
         return self.head(*self._encode(graph, pos, feat, vec))
 
-    def vectors(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
+    def vectors(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
+    ) -> Tensor:
         """The two vectors of every orientation before Gram-Schmidt, ``(N, F, 2, 3)``."""
         return self.head.pairs(*self._encode(graph, pos, feat, vec))
 
-    def degenerate(self, graph: DGLGraph, pos: Tensor, feat=None, vec=None) -> Tensor:
-        """Booleans of shape ``(N, F)``: which orientations the geometry does not determine."""
+    def degenerate(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
+    ) -> Tensor:
+        """Booleans of shape ``(N, F)``: which orientations are degenerate."""
         return self.head.degenerate(*self._encode(graph, pos, feat, vec))
 
-    def _encode(self, graph: DGLGraph, pos: Tensor, feat, vec) -> tuple[Tensor, Tensor]:
-        """What the head takes: the points' vectors ``(N, C, 3)``, and their size where nothing cancels."""
+    def _encode(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None, vec: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """The inputs of the head: the points' vectors ``(N, C, 3)``, and their size where nothing cancels."""
         check_coordinates(graph, pos)
         # Autocast would round coordinates to a few digits, and every axis differently.
         with torch.autocast(pos.device.type, enabled=False):

@@ -1,21 +1,29 @@
-"""From features to answers: invariant ones of points and clouds, and vectors that turn with the cloud."""
+"""Readouts: invariant outputs of points and point clouds, and equivariant vectors of points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import dgl
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from torch import Tensor, nn
 
+from .._segment import segment_max, segment_mean, segment_sum
+from .._validation import (
+    check_choice,
+    check_dtype,
+    check_integer_lists,
+    check_integers,
+    check_probability,
+    check_shape,
+)
 from ..geometry import to_global
-from .inputs import check_positive, check_shape, check_types
-from .pooling import largest_of_clouds, mean_of_clouds
 
-__all__ = ["EquivariantReadout", "InvariantReadout"]
+__all__ = ["EquivariantReadout", "InvariantReadout", "Pool"]
 
-POOLS = ("max", "mean", "both", "attention")
+Pool = Literal["max", "mean", "both", "attention"]
 
 
 class InvariantReadout(nn.Module):
@@ -26,16 +34,16 @@ class InvariantReadout(nn.Module):
         y_i = \mathrm{MLP}(h_i) \qquad \text{or} \qquad
         y = \mathrm{MLP}\Bigl(\underset{i}{\mathrm{Pool}}\ h_i\Bigr)
 
-    for every point, or for every cloud. The pooled features of a cloud without points are 0.
+    for every point, or for every point cloud. The pooled features of an empty point cloud are 0.
 
     Parameters
     ----------
     in_feats, out_feats : int
-        Sizes of the features and of the answer.
+        Sizes of the features and of the output.
     pool : {"max", "mean", "both", "attention"}, optional
-        How the features of a cloud become one: ``"both"`` puts maximum and mean side by side, ``"attention"``
-        is a sum weighed by a softmax of a learned gate over the cloud's points,
-        :math:`\sum_i \mathrm{softmax}_i(w^\top h_i + b)\, h_i`. Not given, every point has its own answer.
+        How the features of a point cloud are pooled: ``"both"`` concatenates maximum and mean,
+        ``"attention"`` is a sum weighted by a softmax of a learned gate over the points, :math:`\sum_i
+        \mathrm{softmax}_i(w^\top h_i + b)\, h_i`. Without pooling every point has an output.
     hidden_feats : sequence of int
         Sizes of the MLP's hidden layers, each followed by LeakyReLU of slope 0.2.
     dropout : float
@@ -57,57 +65,60 @@ class InvariantReadout(nn.Module):
         self,
         in_feats: int,
         out_feats: int,
-        pool: str | None = None,
+        pool: Pool | None = None,
         hidden_feats: Sequence[int] = (),
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if pool is not None and pool not in POOLS:
-            raise DGLError(f"Expected pool to be None or one of {', '.join(POOLS)}, got {pool!r}.")
-        check_positive(in_feats=in_feats, out_feats=out_feats)
-        self.in_feats, self.pool = in_feats, pool
+        if pool is not None:
+            check_choice("pool", pool, Pool)
+        check_integers(in_feats=in_feats, out_feats=out_feats)
+        self.in_feats, self.out_feats, self.pool = in_feats, out_feats, pool
         self.gate = nn.Linear(in_feats, 1) if pool == "attention" else None
         pooled_feats = 2 * in_feats if pool == "both" else in_feats
         self.mlp = _mlp((pooled_feats, *hidden_feats, out_feats), dropout)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise the parameters."""
         _reset_linears(self)
 
+    def extra_repr(self) -> str:
+        return f"{self.in_feats}, {self.out_feats}, pool={self.pool}"
+
     def forward(self, graph: DGLGraph, feat: Tensor) -> Tensor:
-        """Compute the answers.
+        """Compute the outputs.
 
         Parameters
         ----------
         graph : DGLGraph
-            A graph over the points; its batch information tells which of them are a cloud.
+            A graph over the points; its batch information separates the point clouds.
         feat : Tensor
             Invariant features ``(N, in_feats)``.
 
         Returns
         -------
         Tensor
-            Answers ``(N, out_feats)``, or ``(B, out_feats)`` for B clouds if pooled.
+            Outputs ``(N, out_feats)``, or ``(B, out_feats)`` for B point clouds if pooled.
         """
         check_shape("feat", feat, (graph.num_nodes(), self.in_feats))
         if not torch.is_autocast_enabled(feat.device.type):
-            check_types(self, feat)
+            check_dtype(self, feat)
         return self.mlp(feat if self.pool is None else self._pooled(graph.batch_num_nodes(), feat))
 
-    def _pooled(self, sizes: Tensor, feat: Tensor) -> Tensor:
-        """One row a cloud, ``(B, pooled_feats)``."""
+    def _pooled(self, num_points: Tensor, feat: Tensor) -> Tensor:
+        """One row for each point cloud, ``(B, pooled_feats)``."""
         logits = None if self.gate is None else self.gate(feat)  # (N, 1)
-        # A sum over thousands of points may overflow in half precision, to which autocast would bring it.
-        wide = torch.promote_types(feat.dtype, torch.float32)
+        # A sum over thousands of points may overflow in half precision.
+        wide = feat.to(torch.promote_types(feat.dtype, torch.float32))
         with torch.autocast(feat.device.type, enabled=False):
             if self.pool == "attention":
-                weights = dgl.ops.segment_softmax(sizes, logits.to(wide))
-                return dgl.ops.segment_reduce(sizes, weights * feat.to(wide), "sum").to(feat.dtype)
+                weights = dgl.ops.segment_softmax(num_points, logits.to(wide.dtype))
+                return segment_sum(num_points, weights * wide).to(feat.dtype)
             pooled = []
             if self.pool in ("max", "both"):
-                pooled.append(largest_of_clouds(sizes, feat.to(wide)))
+                pooled.append(segment_max(num_points, wide))
             if self.pool in ("mean", "both"):
-                pooled.append(mean_of_clouds(sizes, feat.to(wide)))
+                pooled.append(segment_mean(num_points, wide))
             return torch.cat(pooled, 1).to(feat.dtype)
 
 
@@ -119,17 +130,17 @@ class EquivariantReadout(nn.Module):
         (p_{i1}, \ldots, p_{iF}) = \mathrm{MLP}(h_i), \qquad
         e_i = \frac{1}{F} \sum_{f=1}^F O_{if}\, p_{if}
 
-    for every vector :math:`e_i` asked for. With one orientation this is the paper's
-    :math:`e_i = O_i\, \mathrm{MLP}(h_i)`. The vectors turn with the cloud if the orientations do.
+    for every output vector :math:`e_i`. With one orientation this is the paper's
+    :math:`e_i = O_i\, \mathrm{MLP}(h_i)`. The vectors are equivariant if the orientations are.
 
     Parameters
     ----------
     in_feats : int
         Size of the features.
     out_vectors : int
-        How many vectors each point gets.
+        Number of vectors of each point.
     num_orientations : int
-        How many orientations F each point has.
+        Number of orientations F of each point.
     hidden_feats : sequence of int
         Sizes of the MLP's hidden layers, each followed by LeakyReLU of slope 0.2.
     dropout : float
@@ -154,13 +165,16 @@ class EquivariantReadout(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_positive(in_feats=in_feats, out_vectors=out_vectors, num_orientations=num_orientations)
+        check_integers(in_feats=in_feats, out_vectors=out_vectors, num_orientations=num_orientations)
         self.in_feats, self.out_vectors, self.num_orientations = in_feats, out_vectors, num_orientations
         self.mlp = _mlp((in_feats, *hidden_feats, out_vectors * num_orientations * 3), dropout)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise the parameters."""
         _reset_linears(self)
+
+    def extra_repr(self) -> str:
+        return f"{self.in_feats}, {self.out_vectors}, num_orientations={self.num_orientations}"
 
     def forward(self, feat: Tensor, orient: Tensor) -> Tensor:
         """Compute the vectors.
@@ -181,16 +195,18 @@ class EquivariantReadout(nn.Module):
         check_shape("feat", feat, (num_nodes, self.in_feats))
         check_shape("orient", orient, (num_nodes, self.num_orientations, 3, 3))
         if not torch.is_autocast_enabled(feat.device.type):
-            check_types(self, feat, orient)
+            check_dtype(self, feat, orient)
         local = self.mlp(feat).unflatten(1, (self.out_vectors, self.num_orientations, 3))
         return to_global(orient.unsqueeze(1), local).mean(2)  # (N, out_vectors, F, 3) before the mean
 
 
 def _mlp(sizes: Sequence[int], dropout: float) -> nn.Sequential:
     """Linear maps with LeakyReLU and dropout between them."""
+    check_integer_lists(hidden_feats=sizes[1:-1])
+    check_probability(dropout=dropout)
     layers = []
     for in_size, out_size in zip(sizes[:-2], sizes[1:-1]):
-        # Dropout of 0 has its place too, so that parameters are named alike with it and without.
+        # A dropout of 0 is a layer too, so that the names of parameters do not depend on it.
         layers += [nn.Linear(in_size, out_size), nn.LeakyReLU(0.2), nn.Dropout(dropout)]
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from .gvp import GVP, Activation
-from .inputs import (
-    check_positive,
+from .._validation import (
+    TensorOrPair,
+    check_choice,
+    check_dtype,
+    check_integers,
     check_probability,
-    check_types,
-    checked_pair,
-    checked_positions,
+    check_size_pair,
+    src_dst_pair,
+    src_dst_positions,
 )
-from .messages import Messages
-from .neighbourhoods import over_neighbourhoods
+from .edge_features import EdgeFeatures
+from .edge_ops import message_passing
+from .gvp import GVP, Activation
+from .vgconv_message import VGConvMessage
 
-__all__ = ["VGConv"]
+__all__ = ["MessageFrom", "VGConv"]
 
-ENDPOINTS = ("both", "sender", "receiver")
+MessageFrom = Literal["both", "sender", "receiver"]
 
 
 class VGConv(nn.Module):
@@ -32,23 +38,24 @@ class VGConv(nn.Module):
         (h'_i, V'_i) &= (h_i, V_i) + \frac{1}{|N(i)|} \sum_{j \in N(i)} (h_{i \gets j}, V_{i \gets j}) \\
         (h^{out}_i, V^{out}_i) &= (h'_i, V'_i) + \mathrm{GVP}(h'_i, V'_i)
 
-    with the edge's :math:`h_{ij}, V_{ij}` from :func:`~dgl_orient.nn.edges.edge_geometry`. The paper's
-    formula has only :math:`h_i, V_i` in the message, with which nothing travels farther than one hop; that
-    literal form is ``message_from="receiver"``. A node without neighbours receives the message 0.
+    with the edge's :math:`h_{ij}, V_{ij}` from :func:`~dgl_orient.nn.edge_features.edge_features`. The
+    paper's formula has only :math:`h_i, V_i` in the message, with which information travels not more than
+    one hop; that literal form is ``message_from="receiver"``. A node without neighbours receives the message
+    0.
 
     Parameters
     ----------
-    in_feats, out_feats : int
-        Numbers of scalars; ``in_feats`` may be 0.
-    in_vectors, out_vectors : int
-        Numbers of vectors; ``in_vectors`` may be 0. Where in and out differ, the first residual is mapped
-        linearly, and is absent if there is nothing to map.
+    in_sizes : tuple of int
+        Numbers of input scalars and vectors; both may be 0.
+    out_sizes : tuple of int
+        Numbers of output scalars and vectors. Where input and output sizes differ, the first residual is
+        mapped linearly; it is absent where the input size is 0.
     message_from : {"both", "sender", "receiver"}
-        Whose features enter the message.
+        The nodes whose features enter the message.
     edges : {"radial", "relative", "plain"}
-        What the edges contribute.
+        The features of edges.
     message_layers : int
-        GVPs in a message. The last one of several has no activation, as in GVP-GCN.
+        Number of GVPs in a message. The last one of several has no activation, as in GVP-GCN.
     activation, vector_activation, vector_gate
         As in :class:`GVP`.
     dropout : float
@@ -60,20 +67,18 @@ class VGConv(nn.Module):
     >>> from dgl_orient.nn import VGConv
     >>> pos = torch.rand(100, 3)
     >>> graph = dgl_orient.knn_graph(pos, k=8)
-    >>> feat, vec = VGConv(0, 32, 0, 16)(graph, None, None, pos)
-    >>> feat, vec = VGConv(32, 32, 16, 16)(graph, feat, vec, pos)
+    >>> feat, vec = VGConv((0, 0), (32, 16))(graph, None, None, pos)
+    >>> feat, vec = VGConv((32, 16), (32, 16))(graph, feat, vec, pos)
     >>> feat.shape, vec.shape
     (torch.Size([100, 32]), torch.Size([100, 16, 3]))
     """
 
     def __init__(
         self,
-        in_feats: int,
-        out_feats: int,
-        in_vectors: int,
-        out_vectors: int,
-        message_from: str = "both",
-        edges: str = "radial",
+        in_sizes: tuple[int, int],
+        out_sizes: tuple[int, int],
+        message_from: MessageFrom = "both",
+        edges: EdgeFeatures = "radial",
         message_layers: int = 1,
         activation: Activation | None = torch.nn.functional.silu,
         vector_activation: Activation | None = torch.tanh,
@@ -81,40 +86,46 @@ class VGConv(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if message_from not in ENDPOINTS:
-            raise DGLError(
-                f"Expected message_from to be one of {', '.join(ENDPOINTS)}, got {message_from!r}."
-            )
-        check_positive(0, in_feats=in_feats, in_vectors=in_vectors)
-        check_positive(out_feats=out_feats, out_vectors=out_vectors, message_layers=message_layers)
+        self.in_sizes = in_feats, in_vectors = check_size_pair("in_sizes", in_sizes)
+        self.out_sizes = out_feats, out_vectors = check_size_pair("out_sizes", out_sizes, 1)
+        check_choice("message_from", message_from, MessageFrom)
+        check_choice("edges", edges, EdgeFeatures)
+        check_integers(message_layers=message_layers)
         check_probability(dropout=dropout)
-        self.in_feats, self.in_vectors = in_feats, in_vectors
-        self.parties = ("receiver", "sender") if message_from == "both" else (message_from,)
+        self.endpoints = ("receiver", "sender") if message_from == "both" else (message_from,)
 
-        active = dict(activation=activation, vector_activation=vector_activation, vector_gate=vector_gate)
-        self.messages = Messages(
-            in_feats * len(self.parties),
-            out_feats,
-            in_vectors * len(self.parties),
-            out_vectors,
+        activations = (activation, vector_activation, vector_gate)
+        self.messages = VGConvMessage(
+            (in_feats * len(self.endpoints), in_vectors * len(self.endpoints)),
+            self.out_sizes,
             max(in_vectors, out_vectors),
             edges,
             message_layers,
-            **active,
+            *activations,
         )
-        self.update = GVP(out_feats, out_feats, out_vectors, out_vectors, **active)
+        self.update = GVP(self.out_sizes, self.out_sizes, None, *activations)
         self.feat_residual = _residual(in_feats, out_feats)
         self.vec_residual = _residual(in_vectors, out_vectors)
         self.dropout = nn.Dropout(dropout)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters anew."""
+        """Reinitialise the parameters."""
         for layer in (self.messages, self.update, self.feat_residual, self.vec_residual):
             if hasattr(layer, "reset_parameters"):
                 layer.reset_parameters()
 
-    def forward(self, graph: DGLGraph, feat, vec, pos) -> tuple[Tensor, Tensor]:
-        """Compute new scalars and vectors.
+    def extra_repr(self) -> str:
+        message_from = "both" if len(self.endpoints) == 2 else self.endpoints[0]
+        return f"{self.in_sizes}, {self.out_sizes}, {message_from=!s}, edges={self.messages.edges}"
+
+    def forward(
+        self,
+        graph: DGLGraph,
+        feat: TensorOrPair | None,
+        vec: TensorOrPair | None,
+        pos: TensorOrPair,
+    ) -> tuple[Tensor, Tensor]:
+        """Compute new scalars and vectors. Coordinates that are not finite give results that are not.
 
         Parameters
         ----------
@@ -132,15 +143,16 @@ class VGConv(nn.Module):
         tuple of Tensor
             Scalars ``(N_dst, out_feats)`` and vectors ``(N_dst, out_vectors, 3)``.
         """
-        pos = checked_positions(pos, graph, in_range=True)
-        if feat is None and self.in_feats == 0:
+        pos = src_dst_positions(pos, graph)
+        in_feats, in_vectors = self.in_sizes
+        if feat is None and in_feats == 0:
             feat = tuple(x.new_zeros(len(x), 0) for x in pos)
-        if vec is None and self.in_vectors == 0:
+        if vec is None and in_vectors == 0:
             vec = tuple(x.new_zeros(len(x), 0, 3) for x in pos)
-        feats = checked_pair("feat", feat, graph, (self.in_feats,))
-        vecs = checked_pair("vec", vec, graph, (self.in_vectors, 3))
-        check_types(self, *pos, *feats, *vecs)
-        vecs = tuple(v.movedim(-1, 0).contiguous() for v in vecs)  # an axis after another: (3, N, in_vectors)
+        feats = src_dst_pair("feat", feat, graph, (in_feats,))
+        vecs = src_dst_pair("vec", vec, graph, (in_vectors, 3))
+        check_dtype(self, *pos, *feats, *vecs)
+        vecs = tuple(v.movedim(-1, 0).contiguous() for v in vecs)  # the axis first: (3, N, in_vectors)
 
         message_feat, message_vec = self._mean_message(graph, feats, vecs, pos)
         feat = self.dropout(message_feat)
@@ -149,36 +161,44 @@ class VGConv(nn.Module):
             feat = feat + self.feat_residual(feats[1])
         if self.vec_residual is not None:
             vec = vec + self.vec_residual(vecs[1])
-        update_feat, update_vec = self.update.on_axes(feat, vec)
+        update_feat, update_vec = self.update.forward_axes_first(feat, vec)
         vec = vec + self._drop_vectors(update_vec)
         return feat + self.dropout(update_feat), vec.movedim(0, -1)
 
     def vector_size(self) -> Tensor:
-        """How long the vectors of a message can be that sees an edge's unit vector and nothing else.
+        """The largest norm of a message's vectors if the edge's unit vector is its only input vector.
 
-        What is much shorter than this after the mean is what rounding leaves of neighbours that cancel. 0
+        Vectors that are much shorter after the mean are rounding errors of neighbours that cancel. It is 0
         for ``edges="plain"``, whose vectors have no such unit.
         """
         return self.messages.vector_size()
 
-    def _mean_message(self, graph, feats, vecs, pos) -> tuple[Tensor, Tensor]:
-        """The mean of all messages to each node, ``(N_dst, out_feats)`` and ``(3, N_dst, out_vectors)``.
+    def _mean_message(
+        self,
+        graph: DGLGraph,
+        feats: tuple[Tensor, Tensor],
+        vecs: tuple[Tensor, Tensor],
+        pos: tuple[Tensor, Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """The mean of the messages to each node, ``(N_dst, out_feats)`` and ``(3, N_dst, out_vectors)``.
 
-        The first maps of a message act on concatenations [of the receiver, of the sender, of the edge];
-        their node parts are computed once a node and only added on edges.
+        The first linear maps of a message act on concatenations [receiver, sender, edge]; the parts of the
+        nodes are computed once per node and only added on edges.
         """
-        senders, receivers = [-pos[0]], [pos[1]]  # x_i - x_j
+        src, dst = [-pos[0]], [pos[1]]  # x_i - x_j
         for values, weights, bias in (
             (feats, self.messages.feat_weights(), self.messages.gvps[0].scalar.bias),
             (vecs, self.messages.vector_weights(), None),
         ):
             if values[0].shape[-1]:
                 mapped = {}
-                for party, weight in zip(self.parties, weights.chunk(len(self.parties), dim=1)):
-                    mapped[party] = linear(values[party == "receiver"], weight, None if mapped else bias)
-                senders.append(mapped.get("sender"))
-                receivers.append(mapped.get("receiver"))
-        return over_neighbourhoods(self.messages, graph, senders, receivers)
+                for endpoint, weight in zip(self.endpoints, weights.chunk(len(self.endpoints), dim=1)):
+                    mapped[endpoint] = linear(
+                        values[endpoint == "receiver"], weight, None if mapped else bias
+                    )
+                src.append(mapped.get("sender"))
+                dst.append(mapped.get("receiver"))
+        return message_passing(self.messages, graph, src, dst)
 
     def _drop_vectors(self, vec: Tensor) -> Tensor:
         if not self.training or self.dropout.p == 0:

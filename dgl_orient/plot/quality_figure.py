@@ -29,7 +29,7 @@ def quality_figure(networks: Mapping[str, Mapping[str, object]], title: str = ""
     Parameters
     ----------
     networks : mapping of str to mapping
-        The results of :func:`dgl_orient.quality.measure` under the networks' names.
+        The results of :func:`dgl_orient.metrics.orientation_quality` under the networks' names.
     title : str
         Title of the figure.
     """

@@ -11,8 +11,8 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from .._checks import as_integer, check_points
-from ..hierarchy import farthest_points
+from .._validation import as_integer, check_points
+from ..graph import farthest_point_sampling
 from .camera import Camera
 from .colors import Coloring, by_value
 
@@ -151,7 +151,7 @@ def oriented_cloud(
     points = pos.detach().cpu().double().numpy()
     if arrow_points is None:
         count = torch.tensor([min(max_arrows, len(pos)) if orient is not None else 0])
-        arrow_points = farthest_points(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
+        arrow_points = farthest_point_sampling(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
     orient = _by_level(orient, len(pos))[torch.as_tensor(arrow_points, dtype=torch.int64)]
     level_sizes = (len(pos),) * orient.shape[1] if level_sizes is None else tuple(level_sizes)
     if len(level_sizes) != orient.shape[1]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch.utils.data import Dataset
 
-from .._checks import as_plain
+from .._validation import as_plain
 from .augmentation import dataset_attribute, transform_for, with_transform
 from .settings import Settings
 from .tasks import Task

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ..nn.edge_norm import Moments, affine
+from ..nn.edge_batch_norm import Moments, affine
 
 __all__ = ["SyncBatchNorm", "convert_sync_batch_norm"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from dgl import DGLError
 
 from .._atomic import reason, write_file
-from .._checks import is_plain
+from .._validation import is_plain
 from . import checkpoint
 from .settings import Settings
 

@@ -12,7 +12,7 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
 
-from .._checks import check_integer
+from .._validation import check_integer
 from ..data import read_cloud
 from ..graph import point_cloud
 from ..train.predict import predict_batch

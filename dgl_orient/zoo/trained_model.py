@@ -13,7 +13,7 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
 from torch import nn
 
-from .._checks import as_integer, is_plain
+from .._validation import as_integer, is_plain
 from ..config import registry
 from ..config.build import argument_of, complete_metadata, is_normalized, make_model, make_task
 from ..config.recipe import check

@@ -50,9 +50,9 @@ def test_equals_the_paper_pair_by_pair(sizes, inverse_distance):
             layer.weight.mul_(300)
     graph = systems(sizes)
     parts = (graph.ndata[key].split(sizes) for key in ("pos", "vel", "charge"))
-    wanted = torch.cat([by_the_paper(model, *system, inverse_distance) for system in zip(*parts)])
-    assert (wanted - graph.ndata["pos"]).abs().max() > 0.1
-    assert torch.allclose(model(graph), wanted, rtol=1e-10, atol=1e-11)
+    expected = torch.cat([by_the_paper(model, *system, inverse_distance) for system in zip(*parts)])
+    assert (expected - graph.ndata["pos"]).abs().max() > 0.1
+    assert torch.allclose(model(graph), expected, rtol=1e-10, atol=1e-11)
 
 
 def test_has_the_authors_sizes():
@@ -61,7 +61,7 @@ def test_has_the_authors_sizes():
     assert sum(p.numel() for p in EGNN().parameters()) == 128 + 4 * (edge + weight + velocity) + 3 * update
 
 
-def test_begins_where_velocities_lead():
+def test_initial_displacements_are_along_velocities():
     graph = systems([6, 6])
     model = EGNN().double()
     for layer in model.layers:
@@ -71,6 +71,6 @@ def test_begins_where_velocities_lead():
 
 
 @pytest.mark.parametrize("arguments", [dict(k=-1), dict(hidden_feats=0), dict(num_layers=True)])
-def test_bad_arguments_are_answered_with_a_sentence(arguments):
+def test_bad_arguments_are_refused(arguments):
     with pytest.raises(DGLError, match=next(iter(arguments))):
         EGNN(**arguments)

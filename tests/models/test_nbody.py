@@ -1,4 +1,4 @@
-"""OrientedNBody, and what all networks for particles have in common."""
+"""OrientedNBody, and properties of all networks for particles."""
 
 import copy
 
@@ -11,8 +11,8 @@ import dgl_orient
 from dgl_orient.data import ChargedParticles
 from dgl_orient.geometry import norm
 from dgl_orient.models import EGNN, GNN, LinearVelocity, OrientedNBody
-from dgl_orient.models.pairs import _AnyPairs, full_graph, pairs_of
-from dgl_orient.models.particles import particles_of
+from dgl_orient.models.particles import particle_inputs
+from dgl_orient.nn.edge_ops import GraphEdges, RegularEdges, edge_ops
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball
 from tests.particles import charges, on_systems, system, systems
@@ -43,7 +43,7 @@ SIZES = {"equal": [7, 7, 7], "mixed": [9, 4, 8]}
 
 
 def network(name, dtype=torch.float64):
-    """With weights large enough for all parts to be seen in the result."""
+    """With weights large enough for all parts to matter for the result."""
     model = NETWORKS[name]().to(dtype)
     with torch.no_grad():
         for layer in getattr(model, "layers", []):
@@ -61,21 +61,21 @@ def moved(model, graph):
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("name", [name for name in NETWORKS if not name.startswith("gnn")])
-def test_positions_turn_and_shift_with_the_system(name, sizes):
+def test_positions_are_equivariant(name, sizes):
     model, graph = network(name), systems(sizes)
     inputs = dict(scalars={"charge": graph.ndata["charge"]}, vectors={"vel": graph.ndata["vel"]})
     assert_equivariant(on_systems(model), graph.ndata["pos"], "positions", sizes, **inputs)
 
 
 @pytest.mark.parametrize("name", ["oriented: learned", "oriented: three", "oriented: velocity", "egnn"])
-def test_positions_turn_in_float32(name):
+def test_positions_are_equivariant_in_float32(name):
     model, graph = network(name, torch.float32), systems([10, 10], dtype=torch.float32)
     inputs = dict(scalars={"charge": graph.ndata["charge"]}, vectors={"vel": graph.ndata["vel"]})
     assert_equivariant(on_systems(model), graph.ndata["pos"], "positions", [10, 10], **inputs)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_velocities_and_charges_and_others_matter(name):
+def test_positions_velocities_and_charges_of_others_matter(name):
     model, graph = network(name), systems([6, 6])
     result = model(graph)
     for key in ("pos", "vel", "charge"):
@@ -83,32 +83,32 @@ def test_velocities_and_charges_and_others_matter(name):
         other.ndata[key][0] *= -1.5
         change = (model(other) - result).abs()
         assert (change[1:6].max() > 1e-6) == (name != "linear"), f"{key} of another particle"
-        assert change[6:].max() < 1e-12, "another system's particle is heard"
+        assert change[6:].max() < 1e-12, "another system has an effect"
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name != "linear"])
-def test_the_regular_form_equals_the_general_one(name, monkeypatch):
+def test_regular_edges_equal_graph_edges(name, monkeypatch):
     model = network(name)
     used = []
 
     def recorded(graph):
-        used.append(pairs_of(graph))
+        used.append(edge_ops(graph))
         return used[-1]
 
     graph = systems([6, 6, 6])
-    replace_pairs(monkeypatch, recorded)
+    replace_edge_ops(monkeypatch, recorded)
     one, one_gradients = with_gradients(model, graph)
-    assert used and type(used[0]) is not _AnyPairs
-    replace_pairs(monkeypatch, _AnyPairs)
+    assert used and type(used[0]) is RegularEdges
+    replace_edge_ops(monkeypatch, GraphEdges)
     other, other_gradients = with_gradients(model, graph)
     assert torch.allclose(one, other, atol=1e-12)
     for a, b in zip(one_gradients, other_gradients):
         assert torch.allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
-def replace_pairs(monkeypatch, function):
+def replace_edge_ops(monkeypatch, function):
     for module in ("nbody", "egnn", "nbody_baselines"):
-        monkeypatch.setattr(f"dgl_orient.models.{module}.pairs_of", function)
+        monkeypatch.setattr(f"dgl_orient.models.{module}.edge_ops", function)
 
 
 def with_gradients(model, graph):
@@ -136,7 +136,7 @@ def with_gradients(model, graph):
         systems([0]),
         systems([]),
     ],
-    ids=["one", "ones", "sizes", "one place", "in twos", "at rest", "nothing known", "nobody", "no system"],
+    ids=["one", "ones", "sizes", "one place", "in twos", "at rest", "all zero", "no particles", "no system"],
 )
 def test_ugly_systems_give_finite_positions_and_gradients(name, graph):
     result, gradients = with_gradients(network(name), graph)
@@ -145,7 +145,7 @@ def test_ugly_systems_give_finite_positions_and_gradients(name, graph):
 
 
 @pytest.mark.parametrize("name", ["oriented: learned", "oriented: none", "egnn", "gnn"])
-def test_as_many_neighbours_as_there_are_particles_are_all(name):
+def test_k_of_all_particles_equals_no_k(name):
     model, graph = network(name), systems([6, 6])
     result = model(graph)
     model.k = 5
@@ -154,7 +154,52 @@ def test_as_many_neighbours_as_there_are_particles_are_all(name):
     assert not torch.allclose(model(graph), result, atol=1e-6)
 
 
-def test_oriented_network_can_tell_a_system_from_its_mirror_image():
+IN_FEATS = {
+    **{
+        f"oriented: {name}": lambda kw=kw: OrientedNBody(**SMALL, **kw, in_feats=2, in_vectors=3)
+        for name, kw in ORIENTED.items()
+    },
+    "egnn": lambda: EGNN(**SMALL, in_feats=2),
+}
+
+
+def with_features(model):
+    def function(pos, batch_num_nodes=None, *, vel, charge, feat, vec=None):
+        graph = system(pos, vel, charge, batch_num_nodes)
+        graph.ndata["feat"] = feat
+        if vec is not None:
+            graph.ndata["vec"] = vec
+        return model(graph)
+
+    return function
+
+
+@pytest.mark.parametrize("name", IN_FEATS)
+def test_positions_with_further_features_are_equivariant_and_depend_on_them(name):
+    model, graph = IN_FEATS[name]().double(), systems([9, 4, 8])
+    scalars = {"charge": graph.ndata["charge"], "feat": torch.randn(21, 2, dtype=torch.float64)}
+    vectors = {"vel": graph.ndata["vel"]}
+    if name != "egnn":
+        vectors["vec"] = torch.randn(21, 3, 3, dtype=torch.float64)
+    pos, fn = graph.ndata["pos"], with_features(model)
+    assert_equivariant(fn, pos, "positions", [9, 4, 8], scalars=scalars, vectors=vectors)
+    result = fn(pos, **scalars, **vectors)
+    for key, value in (scalars | vectors).items():
+        changed = fn(pos, **(scalars | vectors | {key: 2 * value}))
+        assert (changed - result).abs().max() > 1e-9, key
+
+
+def test_gnn_takes_further_features_and_missing_ones_are_named():
+    graph, model = systems([5]), GNN(**SMALL, in_feats=2).double()
+    with pytest.raises(DGLError, match=r'in_feats=2; .* \(5, 2\), into graph.ndata\["feat"\]'):
+        model(graph)
+    graph.ndata["feat"] = torch.randn(5, 2, dtype=torch.float64)
+    one = model(graph)
+    graph.ndata["feat"] = -graph.ndata["feat"]
+    assert not torch.allclose(model(graph), one)
+
+
+def test_oriented_networks_distinguish_a_system_from_its_mirror_image():
     graph = systems([8])
     mirrored = system(*(graph.ndata[key] * torch.tensor([1.0, 1, -1]) for key in ("pos", "vel")), charges(8))
     mirror = torch.tensor([1.0, 1, -1], dtype=torch.float64)
@@ -164,7 +209,7 @@ def test_oriented_network_can_tell_a_system_from_its_mirror_image():
         assert (difference > 1e-6) == chiral
 
 
-def test_untrained_particles_fly_almost_straight_on():
+def test_untrained_networks_move_particles_with_almost_constant_velocity():
     graph = systems([10, 10])
     off = moved(OrientedNBody().double(), graph) - graph.ndata["vel"]
     assert norm(off).max() < 0.2
@@ -196,11 +241,11 @@ def test_networks_learn_the_motion(name, motion):
 def test_half_precision_does_not_reach_positions(name, sizes):
     model, graph = NETWORKS[name](), systems(sizes, dtype=torch.float32)
     graph.ndata["pos"] += 1000  # bfloat16 has steps of 4 here
-    wanted = model(graph)
+    expected = model(graph)
     with torch.autocast("cpu", torch.bfloat16):
         result = model(graph)
     assert result.dtype == torch.float32
-    assert (result - wanted).abs().max() < 0.05
+    assert (result - expected).abs().max() < 0.05
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -212,18 +257,6 @@ def test_states_round_trip_and_inputs_stay(name):
     assert torch.equal(other(graph), model(graph)) and torch.equal(copy.deepcopy(model)(graph), model(graph))
     assert graph.num_edges() == 0 and before.keys() == graph.ndata.keys()
     assert all(torch.equal(graph.ndata[key], value) for key, value in before.items())
-
-
-def test_full_graph_joins_all_pairs_of_a_system():
-    graph = full_graph(torch.tensor([3, 1, 0, 2]))
-    edges = {tuple(edge) for edge in torch.stack(graph.edges(), 1).tolist()}
-    assert edges == {(i, j) for i in range(3) for j in range(3) if i != j} | {(4, 5), (5, 4)}
-    assert graph.batch_num_nodes().tolist() == [3, 1, 0, 2] and graph.batch_num_edges().tolist() == [
-        6,
-        0,
-        0,
-        2,
-    ]
 
 
 def without(key):
@@ -252,14 +285,14 @@ def altered(key, value):
         (altered("pos", ball(4)[:, :2]), r"shape \(4, 3\)"),
         (altered("vel", torch.full((4, 3), torch.nan).double()), r'ndata\["vel"\], but some are NaN'),
         (altered("charge", torch.full((4, 1), torch.inf).double()), r'ndata\["charge"\]'),
-        (altered("pos", torch.full((4, 3), torch.nan).double()), "finite"),
-        (altered("pos", 1e160 * ball(4)), "scale the cloud down"),
+        (altered("pos", torch.full((4, 3), torch.nan).double()), r'ndata\["pos"\]'),
+        (altered("pos", 1e160 * ball(4)), "scale the point cloud down"),
         (altered("charge", charges(4).long()), "int64"),
         (systems([4], dtype=torch.float32), "float64, but its input is torch.float32"),
     ],
     ids=range(14),
 )
-def test_bad_graphs_are_answered_with_a_sentence(name, graph, sentence):
+def test_bad_graphs_are_refused(name, graph, sentence):
     with pytest.raises(DGLError, match=sentence):
         NETWORKS[name]().double()(graph)
 
@@ -268,8 +301,11 @@ def test_bad_graphs_are_answered_with_a_sentence(name, graph, sentence):
     "arguments, sentence",
     [
         (dict(orientations="random"), "learned, velocity, none, got 'random'"),
-        (dict(orientations="velocity", num_orientations=2), "leave out num_orientations"),
-        (dict(orientations="none", orientation=dict(hidden_vectors=4)), "leave out num_orientations"),
+        (dict(orientations="velocity", num_orientations=2), "takes num_orientations and orientation"),
+        (
+            dict(orientations="none", orientation=dict(hidden_vectors=4)),
+            "takes num_orientations and orientation",
+        ),
         (dict(orientations="none", neighbour_orientation=True), "neighbour_orientation=False"),
         (dict(k=0), "k to be an integer of at least 1"),
         (dict(num_layers=0), "num_layers"),
@@ -278,7 +314,7 @@ def test_bad_graphs_are_answered_with_a_sentence(name, graph, sentence):
         (dict(orientation=dict(hidden_vectors=0)), "hidden_vectors"),
     ],
 )
-def test_bad_arguments_are_answered_with_a_sentence(arguments, sentence):
+def test_bad_arguments_are_refused(arguments, sentence):
     with pytest.raises(DGLError, match=sentence):
         OrientedNBody(**arguments)
 
@@ -287,9 +323,9 @@ def test_frames_by_velocity_far_from_the_origin():
     model = OrientedNBody(**SMALL, orientations="velocity")
     graph, away = systems([7, 7], dtype=torch.float32), torch.tensor([16384.0, 8192.0, -16384.0])
     near = (graph.ndata["pos"] + away) - away
-    found = []
+    actual = []
     for pos in (near, near + away):
         graph.ndata["pos"] = pos
-        particles = particles_of(graph, model)
-        found.append(model._orient(None, particles, None))
-    torch.testing.assert_close(*found, rtol=0, atol=0)
+        particles = particle_inputs(graph, model)
+        actual.append(model._orient(None, particles, None))
+    torch.testing.assert_close(*actual, rtol=0, atol=0)

@@ -1,4 +1,4 @@
-"""The plain networks against their formulas."""
+"""The baselines against their formulas."""
 
 import pytest
 import torch
@@ -30,11 +30,11 @@ def pair_by_pair(model, pos, vel, charge):
 def test_gnn_equals_its_formulas_pair_by_pair(sizes):
     model, graph = GNN(8, 2).double(), systems(sizes)
     parts = (graph.ndata[key].split(sizes) for key in ("pos", "vel", "charge"))
-    wanted = torch.cat([pair_by_pair(model, *system) for system in zip(*parts)])
-    assert torch.allclose(model(graph), wanted, rtol=1e-10, atol=1e-11)
+    expected = torch.cat([pair_by_pair(model, *system) for system in zip(*parts)])
+    assert torch.allclose(model(graph), expected, rtol=1e-10, atol=1e-11)
 
 
-def test_gnn_depends_on_the_pose_and_not_on_order_or_batch():
+def test_gnn_is_permutation_equivariant_but_not_rotation_equivariant():
     graph = systems([7, 4])
     inputs = dict(scalars={"charge": graph.ndata["charge"]}, vectors={"vel": graph.ndata["vel"]})
     case = (on_systems(GNN(8, 2).double()), graph.ndata["pos"], "positions", [7, 4])
@@ -62,6 +62,6 @@ def test_linear_velocity_finds_the_best_time():
 
 
 @pytest.mark.parametrize("arguments", [dict(k="all"), dict(hidden_feats=0), dict(num_layers=0)])
-def test_bad_arguments_are_answered_with_a_sentence(arguments):
+def test_bad_arguments_are_refused(arguments):
     with pytest.raises(DGLError, match=next(iter(arguments))):
         GNN(**arguments)

@@ -39,7 +39,7 @@ def make_conv(aggregation, extras=(), num_orientations=1, scale=1.0, **arguments
     return OrientedConv(message, aggregation, "relative" in extras, attention, **arguments).double()
 
 
-def draw(*shape, seed=1):
+def random_tensor(*shape, seed=1):
     return torch.randn(*shape, dtype=torch.float64, generator=generator(seed)).requires_grad_()
 
 
@@ -47,11 +47,11 @@ def make_inputs(n, num_orientations=1):
     """Features, positions, orientations, and vectors one or several a node."""
     frames = random_rotation(n * num_orientations, torch.float64, generator(n))
     return dict(
-        feat=draw(n, 5, seed=n),
-        pos=draw(n, 3, seed=n + 1),
+        feat=random_tensor(n, 5, seed=n),
+        pos=random_tensor(n, 3, seed=n + 1),
         orient=frames.view(n, num_orientations, 3, 3).requires_grad_(),
-        vector=draw(n, 3, seed=n + 2),
-        vectors=draw(n, 2, 3, seed=n + 3),
+        vector=random_tensor(n, 3, seed=n + 2),
+        vectors=random_tensor(n, 2, 3, seed=n + 3),
     )
 
 
@@ -89,16 +89,16 @@ def plain_aggregation(aggregation, messages, logits):
         return torch.zeros(6, dtype=torch.float64)
     messages = torch.stack(messages)
     if aggregation == "attention":
-        weights = torch.stack(logits).softmax(0)  # (k, heads), which share six features
+        weights = torch.stack(logits).softmax(0)  # (k, heads), over six features
         return (messages * weights.repeat_interleave(6 // weights.shape[1], 1)).sum(0)
     return {"max": messages.amax, "sum": messages.sum, "mean": messages.mean}[aggregation](0)
 
 
-def assert_same(found, plain, inputs):
+def assert_same(actual, plain, inputs):
     """Equal in values and in gradients, in which an output of 0 counts too."""
-    torch.testing.assert_close(found, plain, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(actual, plain, rtol=1e-11, atol=1e-11)
     options = dict(retain_graph=True, allow_unused=True, materialize_grads=True)
-    gradients = [torch.autograd.grad((x + 1).pow(3).sum(), inputs, **options) for x in (found, plain)]
+    gradients = [torch.autograd.grad((x + 1).pow(3).sum(), inputs, **options) for x in (actual, plain)]
     for a, b in zip(*gradients):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
@@ -136,14 +136,14 @@ def block_case(num_orientations):
 def test_equals_the_formula(case, aggregation, extras, num_orientations):
     graph, src, dst, given = case(num_orientations)
     conv = make_conv(aggregation, extras, num_orientations, allow_zero_in_degree=case is ragged_case)
-    edge_feat = draw(graph.num_edges(), 2)
+    edge_feat = random_tensor(graph.num_edges(), 2)
     further = dict(
         vec=next((given[name] for name in ("vector", "vectors") if name in extras), None),
         edge_feat=edge_feat if "edges" in extras else None,
     )
     plain = plain_conv(conv, graph, src, dst, edge_feat, extras)
     leaves = (*src.values(), *dst.values(), edge_feat, *conv.parameters())
-    # The receivers' orientations are enough unless the senders' are looked at.
+    # The receivers' orientations are enough unless those of the senders are inputs.
     orients = [given["orient"], dst["orient"][: graph.num_dst_nodes()]]
     for orient in orients[: 1 if conv.relative_orientation else 2]:
         assert_same(conv(graph, given["feat"], given["pos"], orient, **further), plain, leaves)
@@ -155,8 +155,8 @@ def test_no_features_and_any_function_as_message(aggregation):
     inputs["feat"] = None
     attention = (lambda local: local[:, 1, :1]) if aggregation == "attention" else None
     conv = OrientedConv(lambda local: local.flatten(1).sin(), aggregation, attention=attention)
-    found = conv(graph, None, inputs["pos"], inputs["orient"])
-    assert_same(found, plain_conv(conv, graph, inputs, inputs), (inputs["pos"], inputs["orient"]))
+    actual = conv(graph, None, inputs["pos"], inputs["orient"])
+    assert_same(actual, plain_conv(conv, graph, inputs, inputs), (inputs["pos"], inputs["orient"]))
     assert not graph.ndata and not graph.edata
 
 
@@ -179,9 +179,9 @@ def assert_invariant(pos, aggregation):
 
     def layer(pos, batch_num_nodes, feat, vec):
         graph = dgl_orient.knn_graph(pos, 8, batch_num_nodes)
-        return conv(graph, feat, pos, net(graph, pos), vec)
+        return conv(graph, feat, pos, net(graph, pos), vec=vec)
 
-    scalars, vectors = draw(60, 5).detach().to(pos), draw(60, 2, 3).detach().to(pos)
+    scalars, vectors = random_tensor(60, 5).detach().to(pos), random_tensor(60, 2, 3).detach().to(pos)
     assert_equivariant(layer, pos, "invariant", SIZES, scalars={"feat": scalars}, vectors={"vec": vectors})
 
 
@@ -206,9 +206,9 @@ def test_graphs_without_edges(aggregation, num_nodes):
     inputs = make_inputs(3)
     conv = make_conv(aggregation, allow_zero_in_degree=True)
     arguments = [inputs[name][:num_nodes] for name in ("feat", "pos", "orient")]
-    found = conv(dgl.graph(([], []), num_nodes=num_nodes), *arguments)
-    assert found.shape == (num_nodes, 6) and found.eq(0).all()
-    found.sum().backward()
+    actual = conv(dgl.graph(([], []), num_nodes=num_nodes), *arguments)
+    assert actual.shape == (num_nodes, 6) and actual.eq(0).all()
+    actual.sum().backward()
     assert all(p.grad.eq(0).all() for p in conv.parameters())
 
 
@@ -218,8 +218,8 @@ def test_gradcheck(aggregation):
     inputs = make_inputs(5, 2)
     graph = dgl_orient.knn_graph(inputs["pos"].detach(), 3)
     conv = make_conv(aggregation, extras, 2)
-    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], draw(15, 2)
-    assert torch.autograd.gradcheck(lambda *x: conv(graph, *x), leaves)
+    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], random_tensor(15, 2)
+    assert torch.autograd.gradcheck(lambda *x: conv(graph, *x[:3], vec=x[3], edge_feat=x[4]), leaves)
 
 
 def test_tensors_in_any_memory_layout():
@@ -229,7 +229,8 @@ def test_tensors_in_any_memory_layout():
     other = OrientedConv(
         lambda *x: scattered(conv.message(*x)), "attention", True, lambda *x: scattered(conv.attention(*x))
     )
-    assert_same(other(graph, *map(scattered, arguments)), conv(graph, *arguments), arguments)
+    actual = other(graph, *map(scattered, arguments[:3]), vec=scattered(arguments[3]))
+    assert_same(actual, conv(graph, *arguments[:3], vec=arguments[3]), arguments)
 
 
 def scattered(tensor):
@@ -240,13 +241,13 @@ def scattered(tensor):
 def test_autocast_does_not_touch_the_geometry():
     graph, inputs = make_knn(num_orientations=2)
     arguments = [inputs[name].detach().float() for name in ("feat", "pos", "orient", "vectors")]
-    seen = []
-    conv = OrientedConv(lambda *x: seen.append(x) or x[2].flatten(1), relative_orientation=True)
+    calls = []
+    conv = OrientedConv(lambda *x: calls.append(x) or x[2].flatten(1), relative_orientation=True)
     for enabled in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled):
-            conv(graph, *arguments)
-    assert len(seen[0]) == len(seen[1]) == 5
-    assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(*seen))
+            conv(graph, *arguments[:3], vec=arguments[3])
+    assert len(calls[0]) == len(calls[1]) == 5
+    assert all(a.dtype == torch.float32 and torch.equal(a, b) for a, b in zip(*calls))
 
 
 def test_state_dict_and_reset():
@@ -287,7 +288,11 @@ def test_bad_arguments_are_refused(arguments, sentence):
         ("pos", torch.zeros(12, 2), r"pos of shape \(12, 3\), got \(12, 2\)"),
         ("pos", [0] * 12, r"pos of shape \(12, 3\), got list"),
         ("orient", torch.zeros(12, 3, 3), r"orient of shape \(12, F, 3, 3\), got \(12, 3, 3\)"),
-        ("orient", (draw(12, 2, 3, 3), draw(12, 1, 3, 3)), r"\(12, 1, 3, 3\), got \(12, 2, 3, 3\)"),
+        (
+            "orient",
+            (random_tensor(12, 2, 3, 3), random_tensor(12, 1, 3, 3)),
+            r"\(12, 1, 3, 3\), got \(12, 2, 3, 3\)",
+        ),
         ("vec", torch.zeros(12, 2), r"vec of shape \(12, 3\), got \(12, 2\)"),
         ("vec", torch.zeros(12, 2, 4), r"vec of shape \(12, M, 3\), got \(12, 2, 4\)"),
         ("edge_feat", torch.zeros(12, 2), r"edge_feat of shape \(48, edge_feats\), got \(12, 2\)"),
@@ -330,9 +335,9 @@ def test_attention_is_a_softmax_with_two_derivatives():
     src, dst = graph.edges()
 
     def plain(pos):
-        seen = torch.einsum("efji,ej->ei", orient[dst], pos[src] - pos[dst])
-        shares = logits(seen).view(9, 3, 2).softmax(1)
-        return (shares * message(seen).view(9, 3, 2)).sum(1)
+        local = torch.einsum("efji,ej->ei", orient[dst], pos[src] - pos[dst])
+        weights = logits(local).view(9, 3, 2).softmax(1)
+        return (weights * message(local).view(9, 3, 2)).sum(1)
 
     torch.testing.assert_close(conv(graph, None, pos, orient), plain(pos))
     assert torch.autograd.gradgradcheck(lambda pos: conv(graph, None, pos, orient), (pos,))

@@ -40,7 +40,7 @@ def plain_edgeconv(conv, norms, graph, feats, pos, orient):
 
 
 def negative_scales(conv):
-    """Some channels' batch norm turned upside down, as training may do."""
+    """Batch norms with negative weights in some channels, as training may give."""
     for norm in conv.norms:
         nn.init.normal_(norm.weight, generator=generator(5))
         nn.init.normal_(norm.bias, generator=generator(6))
@@ -115,15 +115,15 @@ def test_bipartite_graphs_and_blocks(parts):
     block = dgl.to_block(dgl.in_subgraph(whole, [0, 3, 7]), [0, 3, 7])
     rows = block.srcdata[dgl.NID]
     feat = feats[0] if in_feats else None
-    found = conv(block, feat[rows] if in_feats else None, pos[0][rows], orient[[0, 3, 7]])
-    torch.testing.assert_close(found, conv(whole, feat, pos[0], orient)[[0, 3, 7]])
+    actual = conv(block, feat[rows] if in_feats else None, pos[0][rows], orient[[0, 3, 7]])
+    torch.testing.assert_close(actual, conv(whole, feat, pos[0], orient)[[0, 3, 7]])
 
 
 def test_is_dgls_edgeconv_without_orientations():
     """DGL computes theta(h_i - h_j) + phi(h_i), whatever its documentation says."""
     graph, feat = dgl_orient.knn_graph(ball(30), 5), torch.randn(30, 4, dtype=torch.float64)
     theirs = dgl.nn.EdgeConv(4, 6).double()
-    ours = OrientedEdgeConv(4, 6, activation=nn.Identity()).double()
+    ours = OrientedEdgeConv(4, 6, 0, activation=nn.Identity()).double()
     with torch.no_grad():
         ours.theta.weight.copy_(-theirs.theta.weight)
         ours.phi.weight.copy_(theirs.phi.weight)
@@ -295,18 +295,18 @@ def test_synchronised_batch_norm_equals_one_process_with_all_clouds(tmp_path):
     context = mp.get_context("spawn")
     queue = context.Queue()
     workers = mp.spawn(_distributed_worker, (tmp_path / "store", queue), nprocs=2, join=False)
-    found = sorted((queue.get(timeout=120) for _ in range(2)), key=lambda item: item[0])
+    actual = sorted((queue.get(timeout=120) for _ in range(2)), key=lambda item: item[0])
     workers.join()
     conv, clouds = _distributed_case()
     pos, feat, orient = (torch.cat(parts) for parts in zip(*clouds))
     expected = conv(dgl_orient.knn_graph(pos, 4, [9, 14]), feat, pos, orient)
     expected.square().sum().backward()
-    results = torch.cat([torch.from_numpy(item[1]) for item in found])
+    results = torch.cat([torch.from_numpy(item[1]) for item in actual])
     torch.testing.assert_close(results, expected.detach())
     for number, parameter in enumerate(conv.parameters()):
-        gradient = sum(torch.from_numpy(item[2][number]) for item in found)
+        gradient = sum(torch.from_numpy(item[2][number]) for item in actual)
         torch.testing.assert_close(gradient, parameter.grad)
-    for item in found:
+    for item in actual:
         for a, b in zip(item[3], conv.buffers()):
             torch.testing.assert_close(torch.from_numpy(a), b)
 
@@ -323,8 +323,9 @@ def test_bad_input_is_refused_with_a_sentence():
     ]:
         with pytest.raises(DGLError, match=sentence):
             conv(graph, *arguments)
-    with pytest.raises(DGLError, match="needs orient"):
-        OrientedEdgeConv(0, 8).double()(graph, None, pos, None)
+    for in_feats in (0, 5):
+        with pytest.raises(DGLError, match="num_orientations=1, but orient is None"):
+            OrientedEdgeConv(in_feats, 8).double()(graph, feat if in_feats else None, pos)
     with pytest.raises(DGLError, match="is torch.float64, but its input is torch.float32"):
         conv(graph, feat.float(), pos, orient)
     with pytest.raises(DGLError, match="got 0 for both"):
@@ -356,7 +357,7 @@ def test_gradients_may_be_asked_for_within_autocast():
     pos = ball(60, dtype=torch.float32)
     graph, feat = dgl_orient.knn_graph(pos, 8), torch.randn(60, 4)
     orient = OrientationNet()(graph, pos).detach()
-    conv, found = OrientedEdgeConv(4, 8, batch_norm=True), []
+    conv, actual = OrientedEdgeConv(4, 8, batch_norm=True), []
     for inside in (False, True):
         given = feat.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16):
@@ -365,5 +366,5 @@ def test_gradients_may_be_asked_for_within_autocast():
                 result.backward()
         if not inside:
             result.backward()
-        found.append(given.grad)
-    torch.testing.assert_close(*found, rtol=0.05, atol=0.05 * float(found[0].abs().max()))
+        actual.append(given.grad)
+    torch.testing.assert_close(*actual, rtol=0.05, atol=0.05 * float(actual[0].abs().max()))

@@ -10,9 +10,9 @@ from dgl_orient import GlobalOrientation
 from dgl_orient.geometry import random_rotation
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
+from tests.graph.test_sampling import plain_farthest_points
 from tests.nn.test_vgconv import plain_vgconv
 from tests.test_geometry import plain_frames
-from tests.test_hierarchy import plain_farthest_points
 
 
 def clouds(net, k=8):
@@ -24,22 +24,22 @@ def clouds(net, k=8):
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("training", [False, True])
-def test_global_orientations_turn_with_the_cloud(cloud, dtype, training):
+def test_global_orientations_are_equivariant(cloud, dtype, training):
     net = GlobalOrientation(2, level_sizes=(16, 0.2), k=6).to(dtype).train(training)
     assert_equivariant(clouds(net), ORDINARY[cloud](dtype), "frames", SIZES, per="cloud")
 
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_every_scale_turns_and_canonical_coordinates_stay(cloud, dtype):
+def test_every_scale_is_equivariant_and_canonical_coordinates_are_invariant(cloud, dtype):
     # Of the levels too, every point needs more than three neighbours: fewer are always in a plane.
     net, sizes = GlobalOrientation(level_sizes=(16, 8), k=6).to(dtype), [35, 25]
     pos = ORDINARY[cloud](dtype)
     if cloud == "plane" and dtype == torch.float32:
-        # How a flat frame is turned over hinges on a sign, near whose change float32 cannot hold 1e-4.
+        # How a flat frame is flipped hinges on a sign, near whose change float32 cannot hold 1e-4.
         rotation = random_rotation(dtype=torch.float64, generator=generator())
-        plain, turned = (clouds(net.scales)(x, sizes) for x in (pos, (plane() @ rotation.T).float()))
-        error = (turned.point - rotation.float() @ plain.point).abs().amax((-1, -2))
+        plain, rotated = (clouds(net.scales)(x, sizes) for x in (pos, (plane() @ rotation.T).float()))
+        error = (rotated.point - rotation.float() @ plain.point).abs().amax((-1, -2))
         assert error.quantile(0.95) < 1e-4
         return
     assert_equivariant(
@@ -56,8 +56,8 @@ def test_scales_are_laid_out_as_documented():
     torch.testing.assert_close(scales.global_orient, net(graph, pos))
     cloud = torch.arange(3).repeat_interleave(torch.tensor(SIZES))
     torch.testing.assert_close(scales.point[:, 4:], scales.global_orient[cloud])
-    centre = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
-    expected = torch.einsum("nfji,nj->nfi", scales.global_orient[cloud], centre)
+    centered = torch.cat([part - part.mean(0) for part in pos.split(SIZES)])
+    expected = torch.einsum("nfji,nj->nfi", scales.global_orient[cloud], centered)
     torch.testing.assert_close(scales.canonical, expected)
     # The finest scale is the points' own, and no two scales are the same.
     assert rotation_error(scales.point) < 1e-12
@@ -80,7 +80,7 @@ def test_ugly_clouds_have_proper_orientations(name, dtype):
 
 @pytest.mark.parametrize("copies", [1, 10])
 @pytest.mark.parametrize("seed", range(5))
-def test_what_cancels_is_not_made_of_rounding(copies, seed):
+def test_rounding_errors_of_cancelling_vectors_do_not_determine_orientations(copies, seed):
     """The vectors of two points are opposite, whatever their lengths, and leave nothing for the cloud."""
     torch.manual_seed(seed)
     net = GlobalOrientation(2, level_sizes=(), input_features="covariance+normal", num_layers=0).double()
@@ -97,13 +97,13 @@ def test_an_empty_cloud_in_a_batch_changes_nothing_for_the_others():
     net = GlobalOrientation(level_sizes=(8,), k=4).double()
     with_empty = dgl_orient.knn_graph(pos, 6, [25, 0, 15])
     without = dgl_orient.knn_graph(pos, 6, [25, 15])
-    found = net(with_empty, pos)
-    torch.testing.assert_close(found[[0, 2]], net(without, pos))
-    assert torch.equal(found[1, 0], torch.eye(3, dtype=torch.float64))
+    actual = net(with_empty, pos)
+    torch.testing.assert_close(actual[[0, 2]], net(without, pos))
+    assert torch.equal(actual[1, 0], torch.eye(3, dtype=torch.float64))
     assert net.degenerate(with_empty, pos).flatten().tolist() == [False, True, False]
 
 
-def test_the_callers_vectors_keep_the_symmetry():
+def test_input_vectors_keep_equivariance():
     net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1).double()
     inputs = dict(
         scalars={"feat": torch.randn(60, 1).double()}, vectors={"vec": torch.randn(60, 1, 3).double()}
@@ -112,7 +112,7 @@ def test_the_callers_vectors_keep_the_symmetry():
 
 
 @pytest.mark.parametrize("message", ["both", "sender", "receiver"])
-def test_the_callers_features_reach_the_clouds_orientation(message):
+def test_input_features_of_points_reach_the_global_orientation(message):
     net = GlobalOrientation(level_sizes=(8,), k=4, in_feats=1, in_vectors=1, message_from=message).double()
     graph, feat, vec = (
         dgl_orient.knn_graph(ball(), 6),
@@ -153,7 +153,7 @@ def test_equals_the_layers_put_together_plainly():
     levels=st.sampled_from([(), (8,), (0.5, 0.2), (12, 0.3)]),
     seed=st.integers(0, 1000),
 )
-def test_global_orientations_turn_for_any_sizes(sizes, k, levels, seed):
+def test_global_orientations_are_equivariant_for_any_sizes(sizes, k, levels, seed):
     torch.manual_seed(seed)
     net = GlobalOrientation(level_sizes=levels, k=k).double()
     assert_equivariant(clouds(net, k), ball(sum(sizes), seed), "frames", sizes, per="cloud", seed=seed)

@@ -28,7 +28,7 @@ def plain_gvp(gvp, feat, vec):
 
 @pytest.mark.parametrize("style", STYLES)
 def test_values_and_gradients_equal_the_formula(style):
-    gvp = GVP(4, 6, 3, 2, **STYLES[style]).double()
+    gvp = GVP((4, 3), (6, 2), **STYLES[style]).double()
     feat = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
     vec = torch.randn(5, 3, 3, dtype=torch.float64, requires_grad=True)
     fast = gvp(feat, vec)
@@ -46,8 +46,8 @@ def test_values_and_gradients_equal_the_formula(style):
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_scalars_stay_and_vectors_turn(style, dtype):
-    gvp = GVP(4, 6, 3, 2, **STYLES[style]).to(dtype)
+def test_scalars_are_invariant_and_vectors_equivariant(style, dtype):
+    gvp = GVP((4, 3), (6, 2), **STYLES[style]).to(dtype)
     assert_equivariant(
         lambda pos, feat, vec: gvp(feat, vec),
         ball(20, dtype=dtype),
@@ -58,20 +58,20 @@ def test_scalars_stay_and_vectors_turn(style, dtype):
 
 
 def test_gradcheck():
-    gvp = GVP(2, 3, 2, 2, vector_gate=True).double()
+    gvp = GVP((2, 2), (3, 2), vector_gate=True).double()
     inputs = torch.randn(3, 2, dtype=torch.float64), torch.randn(3, 2, 3, dtype=torch.float64)
     assert torch.autograd.gradcheck(gvp, tuple(x.requires_grad_() for x in inputs))
 
 
 def test_zero_vectors_have_finite_gradients():
-    gvp, vec = GVP(2, 3, 2, 2), torch.zeros(3, 2, 3, requires_grad=True)
+    gvp, vec = GVP((2, 2), (3, 2)), torch.zeros(3, 2, 3, requires_grad=True)
     feat, out = gvp(torch.zeros(3, 2), vec)
     (feat.sum() + out.sum()).backward()
     assert torch.isfinite(vec.grad).all() and torch.equal(out, torch.zeros(3, 2, 3))
 
 
-def test_reset_draws_anew():
-    gvp = GVP(2, 3, 2, 2, vector_gate=True)
+def test_reset_parameters_changes_all_weights():
+    gvp = GVP((2, 2), (3, 2), vector_gate=True)
     before = [p.clone() for p in gvp.parameters() if p.ndim == 2]
     gvp.reset_parameters()
     assert all(not torch.equal(a, b) for a, b in zip(before, (p for p in gvp.parameters() if p.ndim == 2)))

@@ -1,4 +1,4 @@
-"""Vectors that need no learning, and orientations that begin with them."""
+"""Equivariant input features, and orientations that use them."""
 
 import pytest
 import torch
@@ -13,41 +13,41 @@ from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation
 
 STYLES = {
     "no layers": dict(num_layers=0, level_sizes=()),
-    "no layers, a surface": dict(num_layers=0, level_sizes=(), input_features="covariance+normal"),
+    "no layers, normals": dict(num_layers=0, level_sizes=(), input_features="covariance+normal"),
     "no layers, a level": dict(num_layers=0, level_sizes=(8,)),
     "a layer": dict(num_layers=1, level_sizes=()),
 }
 
 
-def of_clouds(function, k=8):
+def on_knn_graphs(function, k=8):
     return lambda pos, batch_num_nodes=None, **given: function(
         dgl_orient.knn_graph(pos, k, batch_num_nodes), pos, **given
     )
 
 
-def plain_cloud_vectors(pos, k):
-    """The formula for one cloud, a point after another, with the one that stands on the surface."""
-    centre = pos - pos.mean(0)
-    radius = centre.square().sum(1).mean().sqrt()
-    moments = sum(3 * torch.outer(c, c) for c in centre) / len(pos) / radius**2
-    towards, standing = [], []
-    for point, c in zip(pos, centre / radius):
+def plain_input_features(pos, k):
+    """The formula for one point cloud, point by point, with the estimated normal."""
+    centered = pos - pos.mean(0)
+    radius = centered.square().sum(1).mean().sqrt()
+    covariances = sum(3 * torch.outer(c, c) for c in centered) / len(pos) / radius**2
+    towards, normals = [], []
+    for point, c in zip(pos, centered / radius):
         nearest = (pos - point).norm(dim=1).argsort()[: k + 1]
         towards.append((pos[nearest[1:]] - point).mean(0))
         covariance = torch.cov(pos[nearest].T)
         inverse = torch.linalg.inv(covariance / covariance.trace() + 0.005 * torch.eye(3, dtype=pos.dtype))
         normal = torch.linalg.matrix_power(inverse / inverse.trace(), 4) @ c
-        standing.append(normal / (normal.square().sum() + 0.01**2).sqrt())
+        normals.append(normal / (normal.square().sum() + 0.01**2).sqrt())
     towards = torch.stack(towards)
     towards = towards / towards.square().sum(1).mean().sqrt()
-    rows = [torch.stack([c, moments @ c, moments @ moments @ c]) for c in centre / radius]
-    return torch.cat([torch.stack(rows), towards.unsqueeze(1), torch.stack(standing).unsqueeze(1)], 1)
+    rows = [torch.stack([c, covariances @ c, covariances @ covariances @ c]) for c in centered / radius]
+    return torch.cat([torch.stack(rows), towards.unsqueeze(1), torch.stack(normals).unsqueeze(1)], 1)
 
 
 @pytest.mark.parametrize("kind", ["covariance", "covariance+normal"])
 def test_equals_the_formula(kind):
     pos, number = ball(), num_input_vectors(kind)
-    expected = torch.cat([plain_cloud_vectors(part, 6) for part in pos.split(SIZES)])[:, :number]
+    expected = torch.cat([plain_input_features(part, 6) for part in pos.split(SIZES)])[:, :number]
     feat, vec = input_features(dgl_orient.knn_graph(pos, 6, SIZES), pos, kind)
     torch.testing.assert_close(vec, expected)
     torch.testing.assert_close(feat, expected.norm(dim=2))
@@ -67,9 +67,9 @@ def test_the_estimated_normal_points_outwards():
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_vectors_turn_with_the_cloud_and_do_not_grow_with_it(cloud, dtype):
+def test_vectors_are_equivariant_and_scale_invariant(cloud, dtype):
     pos = ORDINARY[cloud](dtype)
-    vectors = of_clouds(lambda graph, pos: input_features(graph, pos, "covariance+normal"))
+    vectors = on_knn_graphs(lambda graph, pos: input_features(graph, pos, "covariance+normal"))
     assert_equivariant(vectors, pos, ("invariant", "vectors"), SIZES)
     _, vec = vectors(pos)
     torch.testing.assert_close(vec.square().sum(2).mean(0)[[0, 3]], pos.new_ones(2))
@@ -78,13 +78,13 @@ def test_vectors_turn_with_the_cloud_and_do_not_grow_with_it(cloud, dtype):
 @pytest.mark.parametrize("name", UGLY)
 def test_ugly_clouds_have_finite_vectors_and_gradients(name):
     pos = UGLY[name](torch.float64).requires_grad_()
-    feat, vec = of_clouds(lambda graph, pos: input_features(graph, pos, "covariance+normal"))(pos)
+    feat, vec = on_knn_graphs(lambda graph, pos: input_features(graph, pos, "covariance+normal"))(pos)
     assert torch.isfinite(vec).all() and vec.shape == (len(pos), num_input_vectors("covariance+normal"), 3)
     (feat.sum() + vec.square().sum()).backward()
     assert pos.grad is None or torch.isfinite(pos.grad).all()
 
 
-def test_a_point_without_neighbours_is_drawn_nowhere():
+def test_a_point_without_neighbours_has_no_offset():
     pos = ball(3)
     graph = dgl_orient.knn_graph(pos, 2)
     graph.remove_edges(graph.in_edges(1, form="eid"))
@@ -94,22 +94,22 @@ def test_a_point_without_neighbours_is_drawn_nowhere():
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_orientations_of_every_scale_turn(style, dtype):
-    net = GlobalOrientation(2, k=6, input_features="covariance", **STYLES[style]).to(dtype)
+def test_orientations_of_every_scale_are_equivariant(style, dtype):
+    net = GlobalOrientation(2, k=6, **(dict(input_features="covariance") | STYLES[style])).to(dtype)
     pos = ball(dtype=dtype)
     assert_equivariant(
-        lambda *args, **kwargs: of_clouds(net.scales)(*args, **kwargs)[1:5],
+        lambda *args, **kwargs: on_knn_graphs(net.scales)(*args, **kwargs)[1:5],
         pos,
         ("frames", "invariant", "invariant", "invariant"),
         [35, 25],
     )
-    assert_equivariant(of_clouds(net), pos, "frames", SIZES, per="cloud")
+    assert_equivariant(on_knn_graphs(net), pos, "frames", SIZES, per="cloud")
 
 
 @pytest.mark.parametrize("cloud", ORDINARY)
-def test_orientations_hold_at_every_scale_and_place(cloud):
+def test_orientations_are_equivariant_at_every_size_and_location(cloud):
     net = GlobalOrientation(2, (), 6, input_features="covariance", num_layers=0).double()
-    assert_equivariant(of_clouds(net), ORDINARY[cloud](torch.float64), "frames", SIZES, per="cloud")
+    assert_equivariant(on_knn_graphs(net), ORDINARY[cloud](torch.float64), "frames", SIZES, per="cloud")
 
 
 @pytest.mark.parametrize("name", UGLY)
@@ -117,16 +117,16 @@ def test_orientations_hold_at_every_scale_and_place(cloud):
 def test_ugly_clouds_have_proper_orientations(name, dtype):
     pos = UGLY[name](dtype)
     net = GlobalOrientation(2, (), 6, input_features="covariance", num_layers=0).to(dtype)
-    scales = of_clouds(net.scales)(pos)
+    scales = on_knn_graphs(net.scales)(pos)
     assert rotation_error(scales.point) < (1e-12 if dtype == torch.float64 else 1e-6)
 
 
 @pytest.mark.parametrize("name", ["one point", "all in one place", "line"])
-def test_what_geometry_leaves_open_is_told(name):
+def test_degenerate_point_clouds_are_reported(name):
     net = GlobalOrientation(2, (), 6, input_features="covariance", num_layers=0).double()
-    assert of_clouds(net.degenerate)(UGLY[name](torch.float64)).all()
-    assert not of_clouds(net.degenerate)(ball()).any()
-    assert not of_clouds(net.degenerate)(plane()).any()
+    assert on_knn_graphs(net.degenerate)(UGLY[name](torch.float64)).all()
+    assert not on_knn_graphs(net.degenerate)(ball()).any()
+    assert not on_knn_graphs(net.degenerate)(plane()).any()
 
 
 def test_covariance_features_make_orientations_repeat_between_samples():
@@ -140,13 +140,13 @@ def test_covariance_features_make_orientations_repeat_between_samples():
         frames = []
         for _ in range(8):
             chosen = torch.randperm(len(shape), generator=generator)[:256]
-            frames.append(of_clouds(net, 16)(shape[chosen] * scale)[0, 0])
-        turns = torch.stack([frames[0].T @ frame for frame in frames[1:]])
-        angles[kind] = ((turns.diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1).acos().median()
+            frames.append(on_knn_graphs(net, 16)(shape[chosen] * scale)[0, 0])
+        rotations = torch.stack([frames[0].T @ frame for frame in frames[1:]])
+        angles[kind] = ((rotations.diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1).acos().median()
     assert angles["covariance"] < 0.5 * angles["none"]
 
 
-def test_the_callers_features_and_vectors_are_added():
+def test_further_features_and_vectors_are_inputs():
     pos = ball()
     net = GlobalOrientation(1, (), 6, 2, 1, input_features="covariance", num_layers=0).double()
     given = dict(feat=torch.rand(60, 2, dtype=torch.float64), vec=ball(60, 1).unsqueeze(1))
@@ -174,15 +174,15 @@ def test_gradcheck():
 
 
 @pytest.mark.parametrize("size", [80, 95])
-def test_what_counts_as_rounding_is_the_same_in_any_pose(size):
+def test_the_rounding_threshold_is_rotation_invariant(size):
     """On a fine smooth grid the mean of neighbours is hardly more than rounding leaves."""
     along, across = torch.meshgrid(torch.linspace(0, 1, size), torch.linspace(0, 0.6, size), indexing="ij")
     height = 0.2 * along**2 + 0.1 * (3 * across).sin() + 0.1 * along * across
     pos = torch.stack([along, across, height], -1).reshape(-1, 3)
     graph = dgl_orient.knn_graph(pos, 8)
-    turn = random_rotation(generator=generator(1))
+    rotation = random_rotation(generator=generator(1))
     _, vec = input_features(graph, pos, "covariance+normal")
-    _, turned = input_features(graph, pos @ turn.T, "covariance+normal")
-    missing, turned_missing = (each[:, 3].abs().amax(1) == 0 for each in (vec, turned))
-    assert (missing != turned_missing).double().mean() < 0.01
-    assert ((turned - vec @ turn.T).abs().amax((1, 2)) > 0.05).double().mean() < 0.01
+    _, rotated = input_features(graph, pos @ rotation.T, "covariance+normal")
+    missing, rotated_missing = (each[:, 3].abs().amax(1) == 0 for each in (vec, rotated))
+    assert (missing != rotated_missing).double().mean() < 0.01
+    assert ((rotated - vec @ rotation.T).abs().amax((1, 2)) > 0.05).double().mean() < 0.01

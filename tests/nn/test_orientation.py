@@ -50,9 +50,9 @@ def steady_orientations(net, k=8):
 @pytest.mark.parametrize("cloud", ORDINARY)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("training", [False, True])
-def test_orientations_turn_with_the_cloud(cloud, dtype, training):
+def test_orientations_are_equivariant(cloud, dtype, training):
     net = OrientationNet(num_orientations=2).to(dtype).train(training)
-    # In a plane two vectors need not be far from collinear anywhere: how a frame is turned over depends on
+    # In a plane two vectors need not be far from collinear anywhere: how a frame is flipped depends on
     # the sign of what may pass through 0, and float32 has too few digits to hold 1e-4 near there.
     in_float32 = cloud == "plane" and dtype == torch.float32
     function = (steady_orientations if in_float32 else orientations)(net)
@@ -72,13 +72,13 @@ def test_orientations_turn_with_the_cloud(cloud, dtype, training):
         ]
     ),
 )
-def test_orientations_turn_for_any_sizes_and_k(sizes, k, seed, variant):
+def test_orientations_are_equivariant_for_any_sizes_and_k(sizes, k, seed, variant):
     torch.manual_seed(seed)
     net = OrientationNet(**variant).double()
     assert_equivariant(orientations(net, k), ball(sum(sizes), seed), "frames", sizes, seed=seed)
 
 
-def test_the_callers_scalars_and_vectors_are_seen_and_keep_the_symmetry():
+def test_input_scalars_and_vectors_matter_and_keep_equivariance():
     net = OrientationNet(in_feats=1, in_vectors=1).double()
     charge, velocity = torch.randn(60, 1).double(), torch.randn(60, 1, 3).double()
     inputs = dict(scalars={"feat": charge}, vectors={"vec": velocity})
@@ -89,7 +89,7 @@ def test_the_callers_scalars_and_vectors_are_seen_and_keep_the_symmetry():
     assert not torch.allclose(orient, net(graph, ball(), charge, -velocity), atol=1e-3)
 
 
-def test_dropout_keeps_the_symmetry_under_the_same_mask():
+def test_dropout_is_equivariant_under_the_same_mask():
     net = OrientationNet(dropout=0.5).double()
     errors = assert_equivariant(orientations(net), ball(), "frames", symmetries=("rotation", "translation"))
     assert set(errors) == {"rotation", "translation"}
@@ -114,7 +114,7 @@ def test_ugly_clouds_have_proper_orientations_and_finite_gradients(name, dtype, 
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_undetermined_orientations_are_counted(dtype):
+def test_degenerate_orientations_are_counted(dtype):
     net = OrientationNet().to(dtype)
     count = {
         name: int(net.degenerate(dgl_orient.knn_graph(pos, 6), pos).sum())
@@ -136,7 +136,7 @@ def test_undetermined_orientations_are_counted(dtype):
     "cloud", [ball(256), torch.rand(256, 3, generator=generator()).double(), ball(256).renorm(2, 0, 1.0)]
 )
 @pytest.mark.parametrize("seed", range(5))
-def test_fresh_orientations_are_well_conditioned(cloud, seed):
+def test_untrained_orientations_are_well_conditioned(cloud, seed):
     torch.manual_seed(seed)
     pos = cloud.float()
     graph = dgl_orient.knn_graph(pos, 16, [128, 128])
@@ -263,11 +263,9 @@ def test_bad_input_is_refused_with_a_sentence(make):
     net, pos = make(), ball(20, dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 4)
     for bad, sentence in [
-        (torch.full((20, 3), torch.nan), "NaN"),
         (pos[:19], r"shape \(20, 3\) for this graph, got \(19, 3\)"),
         (torch.rand(20, 2), r"shape \(20, 3\) for this graph, got \(20, 2\)"),
         (pos.long(), "float32 or float64"),
-        (pos * 1e30, "at most 1e\\+18 in torch.float32"),
         (pos.double(), "is torch.float32, but its input is torch.float64"),
     ]:
         with pytest.raises(DGLError, match=sentence):
@@ -275,5 +273,5 @@ def test_bad_input_is_refused_with_a_sentence(make):
     for bad in (0, 1.5, "2"):
         with pytest.raises(DGLError, match="num_orientations to be an integer of at least 1"):
             make(num_orientations=bad)
-    with pytest.raises(DGLError, match="out_vectors to be an integer of at least 1"):
+    with pytest.raises(DGLError, match="the vectors of out_sizes to be an integer of at least 1"):
         make(hidden_vectors=0)

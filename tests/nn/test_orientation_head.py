@@ -9,11 +9,11 @@ from tests.clouds import rotation_error
 def test_pairs_equal_the_formula():
     head = OrientationHead(5, 2).double()
     vec = torch.randn(4, 5, 3, dtype=torch.float64)
-    for found, v in zip(head.pairs(vec), vec):
+    for actual, v in zip(head.pairs(vec), vec):
         total = (v.T @ v).trace()
         matrix = v.T @ v / total + _RIDGE * torch.eye(3, dtype=torch.float64)
         expected = torch.linalg.inv(matrix) @ (v.T / total.sqrt()) @ head.vectors.weight.T  # (3, 2F)
-        torch.testing.assert_close(found, expected.T.reshape(2, 2, 3), rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(actual, expected.T.reshape(2, 2, 3), rtol=1e-11, atol=1e-11)
 
 
 def plain_pairs(head, vec, size=0.0):
@@ -51,8 +51,8 @@ def test_pairs_equal_the_plain_ones_in_all_derivatives(size):
         first = torch.autograd.grad((pairs * weights).sum(), inputs, create_graph=True)
         second = torch.autograd.grad((first[0] * vec.detach()).sin().sum() + first[1].sin().sum(), inputs)
         results.append([pairs.flatten(1), *(g.flatten(1) for g in (*first, *second))])
-    for found, expected in zip(*results):
-        error = (found - expected).abs().amax(-1)
+    for actual, expected in zip(*results):
+        error = (actual - expected).abs().amax(-1)
         assert (error <= 1e-12 * expected.abs().amax(-1)).all(), error
 
 
@@ -126,10 +126,10 @@ def test_short_vectors_have_finite_gradients():
 
 def test_gradients_are_the_same_within_autocast():
     head, vec = OrientationHead(8, 2), torch.randn(30, 8, 3)
-    weight, found = torch.randn(30, 2, 3, 3), []
+    weight, actual = torch.randn(30, 2, 3, 3), []
     for enabled in (False, True):
         given = vec.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
             (weight * head(given)).sum().backward()
-        found.append(given.grad)
-    torch.testing.assert_close(*found, rtol=0, atol=0)
+        actual.append(given.grad)
+    torch.testing.assert_close(*actual, rtol=0, atol=0)

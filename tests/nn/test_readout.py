@@ -15,11 +15,11 @@ from tests.clouds import ORDINARY, SIZES, ball, generator
 POOLS = ("max", "mean", "both", "attention")
 
 
-def draw(*shape, seed=1):
+def random_tensor(*shape, seed=1):
     return torch.randn(*shape, dtype=torch.float64, generator=generator(seed)).requires_grad_()
 
 
-def draw_frames(n, num_orientations):
+def random_orientations(n, num_orientations):
     frames = random_rotation(n * num_orientations, torch.float64, generator())
     return frames.view(n, num_orientations, 3, 3).requires_grad_()
 
@@ -43,27 +43,27 @@ def plain_pool(readout, cloud):
     return torch.cat([parts[name] for name in parts if readout.pool in (name, "both")])
 
 
-def assert_same(found, plain, inputs):
-    torch.testing.assert_close(found, plain, rtol=1e-11, atol=1e-11)
-    gradients = [torch.autograd.grad((value + 1).pow(3).sum(), inputs) for value in (found, plain)]
+def assert_same(actual, plain, inputs):
+    torch.testing.assert_close(actual, plain, rtol=1e-11, atol=1e-11)
+    gradients = [torch.autograd.grad((value + 1).pow(3).sum(), inputs) for value in (actual, plain)]
     for a, b in zip(*gradients):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("hidden_feats", [(), (7,), (7, 6)])
-def test_every_point_has_its_answer(hidden_feats):
-    feat = draw(12, 5)
+def test_every_point_has_an_output(hidden_feats):
+    feat = random_tensor(12, 5)
     readout = InvariantReadout(5, 4, hidden_feats=hidden_feats).double()
-    found = readout(dgl_orient.point_cloud(ball(12)), feat)
+    actual = readout(dgl_orient.point_cloud(ball(12)), feat)
     plain = torch.stack([plain_mlp(readout.mlp, row) for row in feat])
-    assert_same(found, plain, (feat, *readout.parameters()))
+    assert_same(actual, plain, (feat, *readout.parameters()))
 
 
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("sizes", [[12], [5, 1, 6], [0, 5, 0, 7, 0]], ids=str)
 @pytest.mark.parametrize("hidden_feats", [(), (7,)])
-def test_every_cloud_has_its_answer_even_an_empty_one(pool, sizes, hidden_feats):
-    feat = draw(12, 5)
+def test_every_point_cloud_has_an_output_even_an_empty_one(pool, sizes, hidden_feats):
+    feat = random_tensor(12, 5)
     readout = InvariantReadout(5, 4, pool, hidden_feats).double()
     graph = dgl_orient.point_cloud(ball(12), sizes)
     pooled = [plain_pool(readout, cloud) for cloud in feat.split(sizes)]
@@ -76,10 +76,10 @@ def test_every_cloud_has_its_answer_even_an_empty_one(pool, sizes, hidden_feats)
 @pytest.mark.parametrize("sizes", [[0], [0, 0]], ids=str)
 def test_nothing_but_empty_clouds(pool, sizes):
     readout = InvariantReadout(5, 4, pool).double()
-    feat = draw(0, 5)
-    found = readout(dgl_orient.point_cloud(ball(0), sizes), feat)
-    torch.testing.assert_close(found, readout.mlp[0].bias.expand(len(sizes), 4))
-    found.sum().backward()
+    feat = random_tensor(0, 5)
+    actual = readout(dgl_orient.point_cloud(ball(0), sizes), feat)
+    torch.testing.assert_close(actual, readout.mlp[0].bias.expand(len(sizes), 4))
+    actual.sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in readout.parameters())
 
 
@@ -88,8 +88,8 @@ def test_pooling_survives_large_values(pool):
     # exp(1000) and the sum of these bfloat16 numbers are both out of their type's reach or precision.
     readout = InvariantReadout(1, 1, pool).double()
     feat = torch.tensor([[1000.0], [-1000.0], [999.0]], dtype=torch.float64, requires_grad=True)
-    found = readout(dgl_orient.point_cloud(ball(3)), feat)
-    assert_same(found, plain_mlp(readout.mlp, plain_pool(readout, feat)).unsqueeze(0), (feat,))
+    actual = readout(dgl_orient.point_cloud(ball(3)), feat)
+    assert_same(actual, plain_mlp(readout.mlp, plain_pool(readout, feat)).unsqueeze(0), (feat,))
 
     ones = torch.ones(4000, 1, dtype=torch.bfloat16)
     pooled = readout.bfloat16()._pooled(torch.tensor([4000]), ones)
@@ -100,7 +100,7 @@ def test_pooling_survives_large_values(pool):
 @pytest.mark.parametrize("num_orientations", [1, 3])
 @pytest.mark.parametrize("hidden_feats", [(), (7,)])
 def test_vectors_equal_the_formula(num_orientations, hidden_feats):
-    feat, orient = draw(12, 5), draw_frames(12, num_orientations)
+    feat, orient = random_tensor(12, 5), random_orientations(12, num_orientations)
     readout = EquivariantReadout(5, 2, num_orientations, hidden_feats).double()
     plain = []
     for row, frames in zip(feat, orient):
@@ -112,14 +112,14 @@ def test_vectors_equal_the_formula(num_orientations, hidden_feats):
 
 @pytest.mark.parametrize("cloud", ORDINARY)
 def test_equivariant(cloud):
-    assert_vectors_turn(ORDINARY[cloud](torch.float64))
+    assert_equivariant_readouts(ORDINARY[cloud](torch.float64))
 
 
 def test_equivariant_in_float32():
-    assert_vectors_turn(ball(dtype=torch.float32))
+    assert_equivariant_readouts(ball(dtype=torch.float32))
 
 
-def assert_vectors_turn(pos):
+def assert_equivariant_readouts(pos):
     scale = 1 / float(pos.std())  # so that the features see the cloud whatever its size
     net = OrientationNet(num_orientations=2).to(pos.dtype)
     conv = OrientedConv(lambda h_i, h_j, local: torch.cat([h_j, scale * local.flatten(1)], 1).sin())
@@ -140,7 +140,7 @@ def assert_vectors_turn(pos):
         graph, feat, _ = encode(**inputs)
         return [readout(graph, feat) for readout in clouds]
 
-    scalars = {"feat": draw(60, 5).detach().to(pos)}
+    scalars = {"feat": random_tensor(60, 5).detach().to(pos)}
     for function, kinds, per in (
         (of_points, ("invariant", "vectors"), "node"),
         (of_clouds, ("invariant",) * len(POOLS), "cloud"),
@@ -159,17 +159,17 @@ def assert_vectors_turn(pos):
 def test_gradcheck_of_pooling(pool):
     readout = InvariantReadout(3, 2, pool, (4,)).double()
     graph = dgl_orient.point_cloud(ball(7), [4, 0, 3])
-    assert torch.autograd.gradcheck(lambda feat: readout(graph, feat), (draw(7, 3),))
+    assert torch.autograd.gradcheck(lambda feat: readout(graph, feat), (random_tensor(7, 3),))
 
 
 def test_gradcheck_of_vectors():
     readout = EquivariantReadout(3, 2, 2, (4,)).double()
-    assert torch.autograd.gradcheck(readout, (draw(4, 3), draw_frames(4, 2)))
+    assert torch.autograd.gradcheck(readout, (random_tensor(4, 3), random_orientations(4, 2)))
 
 
 def test_autocast_does_not_touch_the_frames():
     readout = EquivariantReadout(5, 1)
-    feat, orient = draw(12, 5).detach().float(), draw_frames(12, 1).detach().float()
+    feat, orient = random_tensor(12, 5).detach().float(), random_orientations(12, 1).detach().float()
     with torch.autocast("cpu", torch.bfloat16):
         vec, local = readout(feat, orient), readout.mlp(feat).float()
     assert vec.dtype == torch.float32
@@ -184,8 +184,8 @@ def make_readouts():
 def test_state_dict_and_reset(number):
     readout, other = make_readouts()[number].double(), make_readouts()[number].double()
     inputs = [
-        (dgl_orient.point_cloud(ball(12), [8, 4]), draw(12, 5)),
-        (draw(12, 5), draw_frames(12, 2)),
+        (dgl_orient.point_cloud(ball(12), [8, 4]), random_tensor(12, 5)),
+        (random_tensor(12, 5), random_orientations(12, 2)),
     ][number]
     assert not torch.equal(readout(*inputs), other(*inputs))
     other.load_state_dict(readout.state_dict())
@@ -196,7 +196,7 @@ def test_state_dict_and_reset(number):
 
 
 def test_dropout_leaves_names_alone_and_stops_in_eval():
-    graph, feat = dgl_orient.point_cloud(ball(12)), draw(12, 5)
+    graph, feat = dgl_orient.point_cloud(ball(12)), random_tensor(12, 5)
     readout = InvariantReadout(5, 4, hidden_feats=(64,), dropout=0.5).double()
     without = InvariantReadout(5, 4, hidden_feats=(64,)).double()
     without.load_state_dict(readout.state_dict())
@@ -207,7 +207,7 @@ def test_dropout_leaves_names_alone_and_stops_in_eval():
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: InvariantReadout(5, 4, "median"), "pool to be None or one of max, mean, both, attention"),
+        (lambda: InvariantReadout(5, 4, "median"), "pool to be one of max, mean, both, attention"),
         (lambda: InvariantReadout(0, 4), "in_feats to be an integer of at least 1, got 0"),
         (lambda: EquivariantReadout(5, 0), "out_vectors to be an integer of at least 1, got 0"),
         (lambda: EquivariantReadout(5, 1, 0), "num_orientations to be an integer of at least 1, got 0"),

@@ -69,9 +69,9 @@ def test_layers_go_into_hetero_graph_conv():
     near, far = OrientedEdgeConv(8, 6).double(), OrientedRSConv(8, 6).double().eval()
     both = HeteroGraphConv({"near": near, "far": far}, aggregate="sum")
     arguments = dict.fromkeys(("near", "far"), (pos, orient))
-    found = both(graph, {"point": feat}, mod_args=arguments)["point"]
+    actual = both(graph, {"point": feat}, mod_args=arguments)["point"]
     expected = near(graph["near"], feat, pos, orient) + far(graph["far"], feat, pos, orient)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["edgeconv", "rsconv", "conv"])

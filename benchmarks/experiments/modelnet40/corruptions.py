@@ -11,7 +11,7 @@ from dgl.transforms import BaseTransform
 from torch import Tensor
 
 from dgl_orient.graph import point_cloud
-from dgl_orient.quality import DISTURBANCES
+from dgl_orient.metrics import orientation
 
 __all__ = ["CORRUPTIONS", "DENSITY", "Corrupt", "thin_out"]
 
@@ -62,7 +62,7 @@ class Corrupt(BaseTransform):
         if name == DENSITY:
             self.function = functools.partial(thin_out, max_points=num_points)
         else:
-            self.function = DISTURBANCES[name][0]
+            self.function = orientation.CORRUPTIONS[name][0]
 
     def __call__(self, graph: DGLGraph) -> DGLGraph:
         return point_cloud(self.function(graph.ndata["pos"], self.severity, torch.default_generator)[0])

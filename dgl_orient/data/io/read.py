@@ -10,7 +10,7 @@ import numpy as np
 from dgl import DGLError
 
 from ..._atomic import reason
-from ..._checks import as_integer, check_integer
+from ..._validation import as_integer, check_integer
 from ..choices import SamplingMethod, check_choice
 from ..sampling import check_num_points, farthest_rows, resample_rows, sample_surface
 from .attributes import check_cloud, stack_columns

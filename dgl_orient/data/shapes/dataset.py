@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
-from ..._checks import check_integer
+from ..._validation import check_integer
 from ..choices import Axis, Split, Transform, check_choice
 from ..dataset import PointCloudDataset, PointClouds
 from ..progress import progress_bar

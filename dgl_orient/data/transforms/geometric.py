@@ -11,8 +11,7 @@ from dgl.ops import segment_reduce
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ...geometry import random_rotation, to_global
-from ...hierarchy import subtract_centroid
+from ...geometry import random_rotation, subtract_centroid, to_global
 from ..choices import RotationMode, check_choice
 from ._inputs import MAX_MAGNITUDE, check_magnitude, check_point_cloud
 

@@ -9,9 +9,8 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..._checks import check_integer
-from ...graph import point_cloud
-from ...hierarchy import farthest_points
+from ..._validation import check_integer
+from ...graph import farthest_point_sampling, point_cloud
 from ..choices import FixedPointsMethod, check_choice
 from ..sampling import MAX_NUM_POINTS
 from ._inputs import check_magnitude, check_point_cloud
@@ -104,7 +103,7 @@ class FixedPoints(BaseTransform):
         """Farthest points of each cloud by their indices within it; at most as many as it has."""
         sizes = torch.tensor(num_points, dtype=torch.int64)
         counts = sizes.clamp_max(self.num_points)
-        rows = farthest_points(pos, counts, sizes).cpu()
+        rows = farthest_point_sampling(pos, counts, sizes).cpu()
         if len(num_points) == 1:
             return [rows]
         starts = (sizes.cumsum(0) - sizes).tolist()

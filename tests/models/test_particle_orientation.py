@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dgl_orient.models.pairs import full_graph, neighbour_graph, pairs_of
-from dgl_orient.models.particle_frames import ParticleFrames
-from dgl_orient.models.particles import Particles, charge_products
+from dgl_orient.models.particle_orientation import ParticleOrientation
+from dgl_orient.models.particles import Particles, charge_products, particle_graph
+from dgl_orient.nn.edge_ops import edge_ops
 from tests.clouds import ball
 
 
@@ -17,8 +17,8 @@ def _particles(sizes):
     return Particles(ball(number, 0), ball(number, 1), charge, torch.tensor(sizes))
 
 
-def _by_the_formula(frames, particles, velocities):
-    pos, vel, charge, sizes = particles
+def _by_the_formula(net, particles, velocities):
+    pos, vel, charge, sizes, *_ = particles
     cloud = torch.arange(len(sizes)).repeat_interleave(sizes)
     vectors = []
     for i in range(len(pos)):
@@ -35,28 +35,28 @@ def _by_the_formula(frames, particles, velocities):
         rows = torch.stack(weighted, 1).reshape(-1, 3)
         vectors.append(torch.cat([vel[i : i + 1], rows]) if velocities else rows)
     scalars = torch.cat([charge, vel.norm(dim=1, keepdim=True)], 1)
-    return frames.head(frames.gvp(scalars, torch.stack(vectors))[1])
+    return net.head(net.gvp(scalars, torch.stack(vectors))[1])
 
 
 @pytest.mark.parametrize("velocities", [True, False])
 @pytest.mark.parametrize("sizes", [(5, 5), (4, 6)])
 def test_orientations_are_those_of_the_formula(velocities, sizes):
     torch.manual_seed(0)
-    frames, particles = ParticleFrames(2, velocities).double(), _particles(sizes)
-    pairs = pairs_of(full_graph(particles.sizes))
-    orient = frames(pairs, particles, charge_products(pairs, particles.charge))
-    expected = _by_the_formula(frames, particles, velocities)
+    net, particles = ParticleOrientation(2, velocities).double(), _particles(sizes)
+    edges = edge_ops(particle_graph(particles, None))
+    orient = net(edges, particles, charge_products(edges, particles.charge))
+    expected = _by_the_formula(net, particles, velocities)
     assert orient.shape == (10, 2, 3, 3)
     assert torch.allclose(orient, expected, rtol=0, atol=1e-11)
 
 
-def test_charges_and_velocities_are_seen():
+def test_orientations_depend_on_charges_and_velocities():
     torch.manual_seed(0)
-    frames, particles = ParticleFrames(1, True).double(), _particles((6,))
-    pairs = pairs_of(neighbour_graph(particles.pos, None, particles.sizes))
+    net, particles = ParticleOrientation(1, True).double(), _particles((6,))
+    edges = edge_ops(particle_graph(particles, None))
 
     def orient(changed):
-        return frames(pairs, changed, charge_products(pairs, changed.charge))
+        return net(edges, changed, charge_products(edges, changed.charge))
 
     first = orient(particles)
     flipped = particles.charge.clone()

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dgl_orient
-from dgl_orient.graph import bipartite_knn_graph
-from dgl_orient.knn import _dense, _fastest, _Search, _smallest
+from dgl_orient.graph import bipartite_knn_graph, fully_connected_graph
 from tests.clouds import ball, duplicates, generator
 
 ALGORITHMS = ["auto", "kd-tree", "dense", "bruteforce"]
@@ -22,13 +21,13 @@ def neighbours(graph):
     src, dst = graph.edges()
     result = [set() for _ in range(graph.num_dst_nodes())]
     for i, j in zip(dst.tolist(), src.tolist()):
-        assert j not in result[i], "an edge stands twice"
+        assert j not in result[i], "an edge occurs twice"
         result[i].add(j)
     return result
 
 
 def plain_neighbours(points, sizes, k, queries=None, query_sizes=None):
-    """By looking at every pair."""
+    """By comparing every pair."""
     own = queries is None
     queries, query_sizes = (points, sizes) if own else (queries, query_sizes)
     result, start, ask = [], 0, 0
@@ -63,36 +62,10 @@ def test_neighbours_for_any_sizes_and_dimensions(sizes, k, dim, algorithm):
     assert neighbours(dgl_orient.knn_graph(pos, k, sizes, algorithm)) == plain_neighbours(pos, sizes, k)
 
 
-@pytest.mark.parametrize(
-    "sizes, algorithm",
-    [([400, 200], "kd-tree"), ([100, 100], "dense"), ([600, *[20] * 30], "kd-tree")],
-)
-def test_a_tree_is_taken_where_most_points_are_in_large_clouds(sizes, algorithm):
-    pos, sizes = ball(sum(sizes)), torch.tensor(sizes, dtype=torch.int64)
-    search = _Search(pos, sizes, pos, sizes, own=True)
-    assert _fastest(search) == algorithm
-
-
 def test_large_clouds_take_a_tree_and_agree_with_the_dense_search():
     pos = ball(600, dtype=torch.float32)
     tree, dense = (dgl_orient.knn_graph(pos, 16, [400, 200], a) for a in ("auto", "dense"))
     assert neighbours(tree) == neighbours(dense)
-
-
-@given(n=st.sampled_from([64, 120, 240, 256, 250]), k=st.integers(1, 30), ties=st.booleans())
-def test_the_smallest_numbers_of_rows(n, k, ties):
-    numbers = torch.randint(9, (2, 3, n)).double() if ties else torch.randn(2, 3, n)
-    found = _smallest(numbers, k)
-    assert all(len(row.unique()) == k for row in found.flatten(0, 1))
-    torch.testing.assert_close(numbers.gather(2, found).sort(2)[0], numbers.sort(2)[0][:, :, :k])
-
-
-def test_dense_search_in_parts_equals_the_whole(monkeypatch):
-    pos, sizes = ball(90), torch.tensor([30, 30, 30])
-    search = _Search(pos, sizes, pos, sizes, True)
-    whole = _dense(search, 5).sort(1)[0]
-    monkeypatch.setattr("dgl_orient.knn._DENSE_PAIRS", 100)
-    assert torch.equal(_dense(search, 5).sort(1)[0], whole)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -106,7 +79,7 @@ def test_duplicates_are_neighbours_of_each_other_and_never_of_themselves(algorit
     torch.testing.assert_close(distance, everyone)
 
 
-def test_edges_stand_in_compressed_form_point_by_point():
+def test_edges_are_in_compressed_form_ordered_by_destination():
     graph = dgl_orient.knn_graph(ball(50), 4, [30, 20])
     assert graph.formats()["created"] == ["csc"]
     assert torch.equal(graph.edges()[1], torch.arange(50).repeat_interleave(4))
@@ -166,8 +139,8 @@ def test_graphs_with_gradients_and_strides():
     pos = ball(40, dtype=torch.float32)
     strided = torch.stack([pos, pos], 1)[:, 0].requires_grad_()
     for algorithm in ALGORITHMS:
-        found = dgl_orient.knn_graph(strided, 5, algorithm=algorithm)
-        assert neighbours(found) == neighbours(dgl_orient.knn_graph(pos, 5))
+        actual = dgl_orient.knn_graph(strided, 5, algorithm=algorithm)
+        assert neighbours(actual) == neighbours(dgl_orient.knn_graph(pos, 5))
 
 
 def test_point_cloud_carries_positions_and_sizes():
@@ -190,10 +163,10 @@ def test_point_cloud_carries_positions_and_sizes():
         ((torch.zeros(5, 3), 0), "k to be an integer"),
         ((torch.zeros(5, 3), 2.5), "k to be an integer"),
         ((torch.zeros(5, 3), 2, [2, 2]), "add up to 4, but there are 5"),
-        ((torch.zeros(5, 3), 2, [6, -1]), "cloud sizes"),
-        ((torch.zeros(5, 3), 2, [None]), "cloud sizes"),
-        ((torch.zeros(5, 3), 2, "ab"), "cloud sizes"),
-        ((torch.zeros(5, 3), 2, 5), "cloud sizes"),
+        ((torch.zeros(5, 3), 2, [6, -1]), "list of numbers of points"),
+        ((torch.zeros(5, 3), 2, [None]), "list of numbers of points"),
+        ((torch.zeros(5, 3), 2, "ab"), "list of numbers of points"),
+        ((torch.zeros(5, 3), 2, 5), "list of numbers of points"),
         ((torch.zeros(5, 3), 10**30), "k to be an integer"),
         ((torch.zeros(5, 3), 2, None, "quick"), "one of auto, dense"),
         ((torch.zeros(5, 3), 2, None, "bruteforce-sharemem"), "runs on cuda only"),
@@ -206,15 +179,15 @@ def test_bad_input_is_refused_with_a_sentence(arguments, sentence):
 
 
 def test_bipartite_clouds_must_match():
-    with pytest.raises(DGLError, match="one type on one device, got torch.float64"):
+    with pytest.raises(DGLError, match="one dtype on one device, got torch.float64"):
         bipartite_knn_graph(ball(5), ball(4).float(), 2)
-    with pytest.raises(DGLError, match="1 and 2 clouds"):
+    with pytest.raises(DGLError, match="1 and 2 point clouds"):
         bipartite_knn_graph(ball(5), ball(4), 2, [5], [2, 2])
 
 
 def test_sizes_that_would_overflow_are_refused():
     for sizes in ([2**62] * 4 + [5], [2**63 - 1, 2**63 - 1, 7], [2**63]):
-        with pytest.raises(DGLError, match="sizes add up to"):
+        with pytest.raises(DGLError, match="add up to"):
             dgl_orient.point_cloud(ball(5), sizes)
 
 
@@ -223,5 +196,13 @@ def test_neighbours_among_features_are_the_same_under_autocast():
     feat = 3 * centres.repeat_interleave(20, 0) + 0.1 * torch.randn(200, 64, generator=generator(1))
     expected = dgl_orient.knn_graph(feat, 10).edges()[0]
     with torch.autocast("cpu", torch.bfloat16):
-        found = dgl_orient.knn_graph(feat, 10).edges()[0]
-    assert torch.equal(found, expected)
+        actual = dgl_orient.knn_graph(feat, 10).edges()[0]
+    assert torch.equal(actual, expected)
+
+
+def test_fully_connected_graphs_have_all_pairs_of_a_point_cloud():
+    graph = fully_connected_graph(torch.tensor([3, 1, 0, 2]))
+    edges = {tuple(edge) for edge in torch.stack(graph.edges(), 1).tolist()}
+    assert edges == {(i, j) for i in range(3) for j in range(3) if i != j} | {(4, 5), (5, 4)}
+    assert graph.batch_num_nodes().tolist() == [3, 1, 0, 2]
+    assert graph.batch_num_edges().tolist() == [6, 0, 0, 2]

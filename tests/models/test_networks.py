@@ -1,4 +1,4 @@
-"""All networks: symmetries, sizes, states, and that they learn."""
+"""Properties of all networks: symmetries, sizes, states, learning, further features of points."""
 
 import copy
 
@@ -14,7 +14,7 @@ from tests.clouds import ball, duplicates, generator, plane
 SIZES = [70, 41, 9]
 
 TINY = dict(num_orientations=2, orientation_k=8)
-MOMENTS = dict(input_features="covariance", num_layers=0, hidden_feats=8, hidden_vectors=8)
+COVARIANCE = dict(input_features="covariance", num_layers=0, hidden_feats=8, hidden_vectors=8)
 MODELS = {
     "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
     "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
@@ -23,7 +23,7 @@ MODELS = {
     "oriented dgcnn": lambda **kw: OrientedDGCNN(
         5, (8, 8, 16), 16, (12,), k=6, level_sizes=(24, 8), **TINY, **kw
     ),
-    "oriented dgcnn by moments": lambda **kw: OrientedDGCNN(
+    "oriented dgcnn, covariance": lambda **kw: OrientedDGCNN(
         5,
         (8, 16),
         16,
@@ -31,7 +31,7 @@ MODELS = {
         k=8,
         level_sizes=(),
         **TINY,
-        orientation=MOMENTS,
+        orientation=COVARIANCE,
         **({"initial_feats": "all_scales"} | kw),
     ),
     "oriented dgcnn, all layers": lambda **kw: OrientedDGCNN(
@@ -70,23 +70,23 @@ def settled(model, pos):
 @pytest.mark.parametrize("name", ORIENTED)
 @pytest.mark.parametrize("initial_feats", ["canonical", "all_scales", "all_scales+vectors", "constant"])
 @pytest.mark.parametrize("far", [0.0, 1e6])
-def test_predictions_hold_in_every_pose(name, initial_feats, far):
+def test_predictions_are_equivariant(name, initial_feats, far):
     pos = ball(sum(SIZES))
     model = settled(MODELS[name](initial_feats=initial_feats).double(), pos)
     assert_equivariant(on_clouds(model), pos + far, KIND[name], SIZES, per=PER[name])
     one, other = on_clouds(model)(pos), on_clouds(model)(ball(sum(SIZES), seed=1))
-    assert (one - other).abs().max() > 0.05 * one.abs().max(), "the same answer for all clouds"
+    assert (one - other).abs().max() > 0.05 * one.abs().max(), "the same prediction for all point clouds"
 
 
 @pytest.mark.parametrize("name", ORIENTED)
-def test_answers_hold_in_training_too(name):
+def test_predictions_are_equivariant_in_training(name):
     model = MODELS[name](dropout=0.5).double()
     motions = ("rotation", "translation")
     assert_equivariant(on_clouds(model), ball(sum(SIZES)), KIND[name], SIZES, PER[name], symmetries=motions)
 
 
 @pytest.mark.parametrize("name", ORIENTED)
-def test_answers_hold_in_float32(name):
+def test_predictions_are_equivariant_in_float32(name):
     pos = ball(100, dtype=torch.float32)
     extra = dict(dynamic=False) if "rscnn" not in name else {}
     model = settled(MODELS[name](**extra), pos)
@@ -94,7 +94,7 @@ def test_answers_hold_in_float32(name):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_plain_twins_depend_on_the_pose_and_on_nothing_else(name):
+def test_plain_networks_are_permutation_equivariant_but_not_rotation_invariant(name):
     pos = ball(sum(SIZES))
     model = settled(MODELS[name]().double(), pos)
 
@@ -108,10 +108,10 @@ def test_plain_twins_depend_on_the_pose_and_on_nothing_else(name):
 
 
 def test_plain_vectors_are_three_numbers_each():
-    model, seen = MODELS["plain normals"](), []
-    model.vectors.mlp.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    model, outputs = MODELS["plain normals"](), []
+    model.vectors.mlp.register_forward_hook(lambda module, inputs, output: outputs.append(output))
     vectors = model(dgl_orient.point_cloud(ball(30, dtype=torch.float32), [20, 10]))
-    assert vectors.shape == (30, 2, 3) and torch.equal(vectors.flatten(1), seen[0])
+    assert vectors.shape == (30, 2, 3) and torch.equal(vectors.flatten(1), outputs[0])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -126,7 +126,7 @@ def test_plain_vectors_are_three_numbers_each():
     ],
     ids=["one point", "no point", "duplicates", "one place", "plane"],
 )
-def test_ugly_clouds_give_finite_answers_and_gradients(name, pos, sizes):
+def test_degenerate_point_clouds_give_finite_predictions_and_gradients(name, pos, sizes):
     model = MODELS[name]().double()
     result = model(dgl_orient.point_cloud(pos, sizes))
     assert len(result) == (len(sizes) if PER[name] == "cloud" else len(pos))
@@ -136,7 +136,7 @@ def test_ugly_clouds_give_finite_answers_and_gradients(name, pos, sizes):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_states_tell_the_architecture_and_round_trip(name):
+def test_state_dicts_round_trip(name):
     pos = ball(100, dtype=torch.float32)
     model = settled(MODELS[name](), pos)
     other = MODELS[name]()
@@ -184,7 +184,7 @@ def test_segmentation_states_keep_their_names(plain, oriented):
         assert [key for key in names if key.startswith(("embed.0", "head.0", last))] == after
 
 
-def test_the_orientation_network_can_be_set_in_full():
+def test_orientation_options_reach_the_orientation_network():
     reference = dict(message_layers=3, dropout=0.5, num_layers=3, hidden_feats=8, hidden_vectors=4)
     net = OrientedDGCNN.light(7, orientation=reference).orientation_encoder.net
     assert len(net.layers) == 3 and len(net.layers[0].messages.gvps) == 3 and net.layers[0].dropout.p == 0.5
@@ -204,14 +204,14 @@ def test_presets_and_defaults_run():
 @pytest.mark.parametrize(
     "make", [DGCNNSeg.light, lambda *args, **kw: OrientedDGCNNSeg.light(*args, level_sizes=(8,), **kw)]
 )
-def test_the_category_of_a_cloud_is_seen(make):
+def test_predictions_are_conditioned_on_the_category(make):
     pos = ball(60, dtype=torch.float32)
     assert make(4).num_categories == 0
     model = make(4, num_categories=3).eval()
     cloud = dgl_orient.point_cloud(pos, [30, 30])
     a, b = model(cloud, torch.tensor([0, 1])), model(cloud, torch.tensor([2, 1]))
     assert not torch.allclose(a[:30], b[:30]) and torch.equal(a[30:], b[30:])
-    with pytest.raises(DGLError, match=r"category, an integer for each cloud, of shape \(2\), got None"):
+    with pytest.raises(DGLError, match="category, an integer for each point cloud,"):
         model(cloud)
     for wrong in (torch.tensor([0, 3]), torch.tensor([0.0, 1.0])):
         with pytest.raises(DGLError, match="integers from 0 to 2"):
@@ -220,14 +220,14 @@ def test_the_category_of_a_cloud_is_seen(make):
         make(4)(cloud, torch.tensor([0, 1]))
 
 
-def test_as_many_layers_see_orientations_as_are_asked_for():
+def test_oriented_layers_is_the_number_of_layers_with_orientations():
     for make in (OrientedDGCNN.light, OrientedDGCNNSeg.light):
-        for number, seen in {1: [4, 0, 0], 2: [4, 4, 0], 9: [4, 4, 4]}.items():
+        for number, expected in {1: [4, 0, 0], 2: [4, 4, 0], 9: [4, 4, 4]}.items():
             model = make(5, widths=(8, 8, 8), num_orientations=2, level_sizes=(), oriented_layers=number)
-            assert [conv.num_orientations for conv in model.backbone.convs] == seen
+            assert [conv.num_orientations for conv in model.backbone.convs] == expected
 
 
-def test_the_scales_of_rscnn_are_its_levels_or_others():
+def test_orientation_level_sizes_of_rscnn_are_level_sizes_by_default():
     for sizes, scales in {None: 4, (): 2, (16,): 3}.items():
         model = OrientedRSCNN.light(5, num_orientations=2, orientation_level_sizes=sizes)
         assert model.orientation_encoder.num_orientations == 2 * scales
@@ -265,7 +265,6 @@ BAD_ARGUMENTS = {
     DGCNNSeg: BAD_OF_SEGMENTATION,
     OrientedDGCNNSeg: BAD_OF_SEGMENTATION | BAD_ORIENTATION | BAD_LAYERS,
 }
-SAID = {"level_sizes": "the levels' sizes", "orientation_level_sizes": "the levels' sizes"}
 
 
 @pytest.mark.parametrize(
@@ -277,10 +276,10 @@ SAID = {"level_sizes": "the levels' sizes", "orientation_level_sizes": "the leve
         for value in values
     ],
 )
-def test_sizes_that_cannot_be_are_refused_by_name(make, name, value):
+def test_bad_sizes_are_refused_by_name(make, name, value):
     first = "num_outputs" if make in (DGCNNSeg, OrientedDGCNNSeg) else "num_classes"
     given = {first: 5} | {name: eval(value)}
-    with pytest.raises(DGLError, match=rf"^Expected {SAID.get(name, name)}\b.*, got .*\.$"):
+    with pytest.raises(DGLError, match=rf"^Expected {name}\b.*, got .*\.$"):
         make(**given)
 
 
@@ -295,11 +294,11 @@ def test_the_smallest_networks_can_be_made():
     assert RSCNN(1, widths=[1, 1], level_sizes=[], k=[], head_feats=[], dropout=0.0)(cloud).shape == (2, 1)
 
 
-def test_bad_input_is_refused_with_a_sentence():
+def test_bad_inputs_are_refused():
     pos = ball(30, dtype=torch.float32)
-    with pytest.raises(DGLError, match=r'ndata\["pos"\] holds the points'):
+    with pytest.raises(DGLError, match=r'points in ndata\["pos"\]'):
         DGCNN.light(3)(dgl_orient.knn_graph(pos, 4))
-    with pytest.raises(DGLError, match="initial to be one of"):
+    with pytest.raises(DGLError, match="initial_feats to be one of"):
         OrientedDGCNN.light(3, initial_feats="zero")
     for make in (DGCNNSeg, OrientedDGCNNSeg):
         with pytest.raises(DGLError, match="out to be one of"):
@@ -312,7 +311,7 @@ def test_bad_input_is_refused_with_a_sentence():
         for bad, sentence in [
             (dgl_orient.point_cloud(pos.double()), "but its input is torch.float64"),
             (dgl_orient.point_cloud(pos[:, :2]), r"shape \(30, 3\)"),
-            (pos, "holds the points"),
+            (pos, "Expected a graph"),
         ]:
             with pytest.raises(DGLError, match=sentence):
                 make()(bad), name
@@ -324,3 +323,76 @@ def test_oriented_rscnn_far_from_the_origin():
     near = (ball(240, dtype=torch.float32) + away) - away  # so that nothing is rounded when it moves
     one, other = (model(dgl_orient.point_cloud(pos, [60] * 4)) for pos in (near, near + away))
     torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def on_features(model):
+    def function(pos, batch_num_nodes=None, *, feat, vec):
+        graph = dgl_orient.point_cloud(pos, batch_num_nodes)
+        graph.ndata["feat"], graph.ndata["vec"] = feat, vec
+        return model(graph)
+
+    return function
+
+
+def random_features(number, dtype=torch.float64):
+    feat, vec = (torch.randn(number, *shape, generator=generator(7)).to(dtype) for shape in ((2,), (3, 3)))
+    return {"feat": feat}, {"vec": vec}
+
+
+@pytest.mark.parametrize("name", ORIENTED)
+@pytest.mark.parametrize("initial_feats", ["canonical", "all_scales+vectors", "constant"])
+def test_predictions_with_further_features_are_equivariant_and_depend_on_them(name, initial_feats):
+    pos, (scalars, vectors) = ball(sum(SIZES)), random_features(sum(SIZES))
+    model = MODELS[name](initial_feats=initial_feats, in_feats=2, in_vectors=3).double()
+    fn = on_features(model.eval())
+    assert_equivariant(fn, pos, KIND[name], SIZES, per=PER[name], scalars=scalars, vectors=vectors)
+    result = fn(pos, SIZES, **scalars, **vectors)
+    for key, value in (scalars | vectors).items():
+        changed = fn(pos, SIZES, **(scalars | vectors | {key: -value}))
+        assert (changed - result).abs().max() > 1e-4 * result.abs().max(), key
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_plain_networks_take_further_features(name):
+    pos, (scalars, vectors) = ball(sum(SIZES)), random_features(sum(SIZES))
+    fn = on_features(MODELS[name](in_feats=2, in_vectors=3).double().eval())
+    symmetries = ("permutation", "batching")
+    assert_equivariant(
+        fn, pos, KIND[name], SIZES, PER[name], scalars=scalars, vectors=vectors, symmetries=symmetries
+    )
+    result = fn(pos, SIZES, **scalars, **vectors)
+    for key, value in (scalars | vectors).items():
+        assert not torch.allclose(fn(pos, SIZES, **(scalars | vectors | {key: -value})), result)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_missing_and_misshaped_features_are_named(name):
+    model = MODELS[name](in_feats=2, in_vectors=3).double()
+    graph = dgl_orient.point_cloud(ball(30))
+    with pytest.raises(DGLError, match=r'in_feats=2; .*\(30, 2\), into graph.ndata\["feat"\]'):
+        model(graph)
+    graph.ndata["feat"] = torch.zeros(30, 2, dtype=torch.float64)
+    with pytest.raises(DGLError, match=r'in_vectors=3; .*\(30, 3, 3\), into graph.ndata\["vec"\]'):
+        model(graph)
+    graph.ndata["vec"] = torch.zeros(30, 2, 3, dtype=torch.float64)
+    with pytest.raises(DGLError, match=r'ndata\["vec"\] of shape \(30, 3, 3\), got \(30, 2, 3\)'):
+        model(graph)
+    for size in (-1, 1.5):
+        with pytest.raises(DGLError, match="in_feats to be an integer of at least 0"):
+            MODELS[name](in_feats=size)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_that_are_not_finite_are_refused_once_at_the_entry(name):
+    model, graph = MODELS[name](in_feats=2).double(), dgl_orient.point_cloud(ball(30))
+    graph.ndata["feat"] = torch.zeros(30, 2, dtype=torch.float64)
+    for key, value in (("pos", torch.nan), ("pos", torch.inf), ("feat", torch.nan), ("feat", -torch.inf)):
+        broken = graph.local_var()
+        broken.ndata[key] = broken.ndata[key].clone()
+        broken.ndata[key][3, 1] = value
+        with pytest.raises(DGLError, match=rf'finite numbers in ndata\["{key}"\]'):
+            model(broken)
+    with pytest.raises(DGLError, match="coordinates of at most 8e.* scale the point cloud down"):
+        far = dgl_orient.point_cloud(1e160 * ball(30))
+        far.ndata["feat"] = graph.ndata["feat"]
+        model(far)

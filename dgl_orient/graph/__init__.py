@@ -1,0 +1,17 @@
+"""Graphs over point clouds: kNN graphs, point clouds without edges, farthest-point sampling, hierarchies."""
+
+from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud
+from .hierarchy import Level, farthest_point_hierarchy
+from .neighbour_search import Algorithm
+from .sampling import farthest_point_sampling
+
+__all__ = [
+    "Algorithm",
+    "Level",
+    "bipartite_knn_graph",
+    "farthest_point_hierarchy",
+    "farthest_point_sampling",
+    "fully_connected_graph",
+    "knn_graph",
+    "point_cloud",
+]

@@ -1,0 +1,241 @@
+"""Segmentation with DGCNN: labels of points, or vectors such as normals; plain, and with orientations."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+
+from .._validation import check_choice, check_integers, check_shape
+from ..nn import EquivariantReadout
+from .blocks import EdgeConvs, ModelInputs, PointwiseMLP, check_head, global_pool, model_inputs
+from .dgcnn import oriented_features, plain_features
+from .orientation_encoder import InitialFeats, OrientationEncoder, OrientationOptions
+
+__all__ = ["DGCNNSeg", "OrientedDGCNNSeg", "PointOutput"]
+
+PointOutput = Literal["labels", "vectors"]
+
+# For small data and few cores.
+_LIGHT = dict(widths=(32, 32, 32), embed_feats=128, head_feats=(128, 64), k=16, dynamic=False)
+
+
+class _Segmentation(nn.Module, ABC):
+    """The head of both networks.
+
+    A subclass makes its backbone, then calls :meth:`_add_head`, and implements :meth:`_features`.
+    """
+
+    in_feats: int
+    in_vectors: int
+
+    def _add_head(
+        self,
+        num_outputs: int,
+        out: PointOutput,
+        num_categories: int,
+        in_feats: int,
+        embed_feats: int,
+        head_feats: Sequence[int],
+        dropout: float,
+        num_orientations: int,
+    ) -> None:
+        check_choice("out", out, PointOutput)
+        check_integers(0, num_categories=num_categories)
+        check_head(head_feats, dropout, num_outputs=num_outputs, embed_feats=embed_feats)
+        self.num_categories = num_categories
+        self.embed = PointwiseMLP(in_feats, embed_feats)
+        global_feats = 2 * embed_feats + num_categories
+        self.head = PointwiseMLP(in_feats + global_feats, *head_feats, dropout=dropout)
+        last = self.head.out_feats
+        self.labels = nn.Linear(last, num_outputs) if out == "labels" else None
+        self.vectors = EquivariantReadout(last, num_outputs, num_orientations) if out == "vectors" else None
+
+    @abstractmethod
+    def _features(self, inputs: ModelInputs) -> tuple[Tensor, Tensor]:
+        """The features of points, and the orientations of their output vectors."""
+
+    def forward(self, graph: DGLGraph, category: Tensor | None = None) -> Tensor:
+        """Compute the outputs of the points.
+
+        Parameters
+        ----------
+        graph : DGLGraph
+            Point clouds, as :func:`dgl_orient.point_cloud` makes them; edges are ignored.
+        category : Tensor, optional
+            The category of each point cloud, ``(B,)``, where ``num_categories`` is not 0.
+
+        Returns
+        -------
+        Tensor
+            Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
+        """
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
+        feat, orient = self._features(inputs)
+        num_points = inputs.batch_num_nodes
+        global_feats = [
+            global_pool(num_points, self.embed(feat)),
+            *self._one_hot(category, len(num_points), feat),
+        ]
+        feat = self.head.forward_with_global(feat, torch.cat(global_feats, 1), num_points)
+        return self.labels(feat) if self.vectors is None else self.vectors(feat, orient)
+
+    def _one_hot(self, category: Tensor | None, batch_size: int, like: Tensor) -> list[Tensor]:
+        if self.num_categories == 0:
+            if category is not None:
+                raise DGLError("This network has num_categories=0, but a category was given; omit it.")
+            return []
+        check_shape("category, an integer for each point cloud,", category, (batch_size,))
+        if category.is_floating_point() or not bool(
+            ((category >= 0) & (category < self.num_categories)).all()
+        ):
+            raise DGLError(f"Expected categories to be integers from 0 to {self.num_categories - 1}.")
+        return [nn.functional.one_hot(category.long(), self.num_categories).to(like.dtype)]
+
+
+class DGCNNSeg(_Segmentation):
+    r"""The segmentation network of `Dynamic Graph CNN for Learning on Point Clouds
+    <https://arxiv.org/abs/1801.07829>`__: the plain counterpart of :class:`OrientedDGCNNSeg`, whose input are
+    coordinates.
+
+    The features of a point from all EdgeConv layers, concatenated with those of its point cloud, give
+
+    .. math::
+        y_i = \mathrm{MLP}(h_i)
+
+    that is, logits of labels, or vectors as three numbers each.
+
+    Parameters
+    ----------
+    num_outputs : int
+        Number of labels, or of vectors.
+    out : {"labels", "vectors"}
+        Which of them.
+    num_categories : int
+        Number of categories of point clouds on which the network is conditioned; 0 for none.
+    widths, embed_feats, head_feats, k, dynamic, dropout, in_feats, in_vectors
+        As in :class:`~dgl_orient.models.DGCNN`.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import DGCNNSeg
+    >>> graph = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> DGCNNSeg(50, num_categories=16)(graph, torch.tensor([3, 11])).shape
+    torch.Size([300, 50])
+    >>> DGCNNSeg.light(1, out="vectors")(graph).shape
+    torch.Size([300, 1, 3])
+    """
+
+    def __init__(
+        self,
+        num_outputs: int,
+        out: PointOutput = "labels",
+        num_categories: int = 0,
+        widths: Sequence[int] = (64, 64, 64),
+        embed_feats: int = 1024,
+        head_feats: Sequence[int] = (256, 256, 128),
+        k: int = 20,
+        dynamic: bool = True,
+        dropout: float = 0.5,
+        in_feats: int = 0,
+        in_vectors: int = 0,
+    ) -> None:
+        super().__init__()
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.backbone = EdgeConvs(3 + in_feats + 3 * in_vectors, widths, k, dynamic=dynamic)
+        self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, 1)
+
+    @classmethod
+    def light(cls, num_outputs: int, **arguments) -> DGCNNSeg:
+        """A small network; arguments as in the constructor."""
+        return cls(num_outputs, **(_LIGHT | arguments))
+
+    def _features(self, inputs: ModelInputs) -> tuple[Tensor, Tensor]:
+        # In the identity as orientation, output vectors are the three numbers of the MLP.
+        pos = inputs.pos
+        identity = torch.eye(3, dtype=pos.dtype, device=pos.device).expand(len(pos), 1, 3, 3)
+        return plain_features(self.backbone, inputs), identity
+
+
+class OrientedDGCNNSeg(_Segmentation):
+    r"""DGCNN's segmentation network with the orientations of `Equivariant Point Cloud Analysis via Learning
+    Orientations for Message Passing <https://arxiv.org/abs/2203.14486>`__, sections 4.2 and 4.3.
+
+    The features of a point from all EdgeConv layers, concatenated with those of its point cloud, give
+
+    .. math::
+        y_i = \mathrm{MLP}(h_i) \qquad \text{or} \qquad e_i = \frac{1}{F} \sum_f O_{if} \, \mathrm{MLP}_f(h_i)
+
+    that is, rotation-invariant logits of labels, or rotation-equivariant vectors.
+
+    Parameters
+    ----------
+    num_outputs, out, num_categories, widths, embed_feats, head_feats, k, dynamic, dropout
+        As in :class:`DGCNNSeg`.
+    num_orientations, level_sizes, orientation_k, initial_feats, orientation, oriented_layers, in_feats,
+    in_vectors
+        As in :class:`~dgl_orient.models.OrientedDGCNN`.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import OrientedDGCNNSeg
+    >>> graph = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> OrientedDGCNNSeg(50, num_categories=16)(graph, torch.tensor([3, 11])).shape
+    torch.Size([300, 50])
+    >>> OrientedDGCNNSeg(1, out="vectors")(graph).shape
+    torch.Size([300, 1, 3])
+    """
+
+    def __init__(
+        self,
+        num_outputs: int,
+        out: PointOutput = "labels",
+        num_categories: int = 0,
+        widths: Sequence[int] = (64, 64, 64),
+        embed_feats: int = 1024,
+        head_feats: Sequence[int] = (256, 256, 128),
+        k: int = 20,
+        dynamic: bool = True,
+        dropout: float = 0.5,
+        num_orientations: int = 4,
+        level_sizes: Sequence[int | float] = (256, 64),
+        orientation_k: int = 24,
+        initial_feats: InitialFeats = "canonical",
+        orientation: OrientationOptions | None = None,
+        oriented_layers: int = 1,
+        in_feats: int = 0,
+        in_vectors: int = 0,
+    ) -> None:
+        super().__init__()
+        check_integers(orientation_k=orientation_k)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.orientation_encoder = OrientationEncoder(
+            num_orientations,
+            level_sizes,
+            orientation_k,
+            initial_feats,
+            in_feats,
+            in_vectors,
+            **(orientation or {}),
+        )
+        num_feats, total = self.orientation_encoder.num_feats, self.orientation_encoder.num_orientations
+        self.backbone = EdgeConvs(num_feats, widths, k, total, dynamic, oriented_layers)
+        self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
+
+    @classmethod
+    def light(cls, num_outputs: int, **arguments) -> OrientedDGCNNSeg:
+        """A small network; arguments as in the constructor."""
+        small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
+        return cls(num_outputs, **(small | arguments))
+
+    def _features(self, inputs: ModelInputs) -> tuple[Tensor, Tensor]:
+        feat, points = oriented_features(self.orientation_encoder, self.backbone, inputs)
+        return feat, points.orient
