@@ -100,7 +100,7 @@ def test_the_sign_of_normals_changes_the_loss_and_the_choice_of_the_epoch():
 
 HOSTILE = [
     "'); import os; os.system('touch owned'); ('",
-    '"""\nimport os\n"""',
+    '""" import os """',
     "{{ 7 * 7 }}{% raw %}",
     "\\",
     "ünï 'c' \"d\"",
