@@ -22,15 +22,15 @@ def test_quick_start_is_about_ten_lines_and_equivariant():
     )
     values = {}
     exec(block, values)
-    assert (values["turned"] - values["turn"] @ values["orient"]).abs().max() < 1e-3
-    seen = dgl_orient.geometry.to_local(
-        values["turned"][values["dst"], 0],
-        (values["pos"][values["src"]] - values["pos"][values["dst"]]) @ values["turn"].T,
+    assert (values["rotated"] - values["rotation"] @ values["orient"]).abs().max() < 1e-3
+    local = dgl_orient.geometry.to_local(
+        values["rotated"][values["dst"], 0],
+        (values["pos"][values["src"]] - values["pos"][values["dst"]]) @ values["rotation"].T,
     )
-    assert (seen - values["seen"]).abs().quantile(0.99) < 1e-4
+    assert (local - values["local"]).abs().quantile(0.99) < 1e-4
 
 
-@pytest.mark.parametrize("heading", ["A trained network", "What is in it", "Data"])
+@pytest.mark.parametrize("heading", ["Pretrained model", "What is in it", "Data"])
 def test_other_examples_run(heading):
     blocks = python_blocks(heading)
     assert blocks

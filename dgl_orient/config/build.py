@@ -12,9 +12,10 @@ from dgl.transforms import Compose
 from torch import nn
 
 from .._checks import as_integer, as_plain
-from ..data import PointCloudDataset, protocol, transforms
-from ..train.loop import Splits
-from ..train.settings import Augmentation, Settings
+from ..data import PointCloudDataset, transforms
+from ..train import augmentation
+from ..train.settings import Settings
+from ..train.splits import Splits
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
 from .registry import data_class, following_options, model_maker
@@ -38,8 +39,6 @@ __all__ = [
 METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
 #: A bound for the metadata of a stranger's checkpoint.
 _MAX_CLASSES = 1_000_000
-#: How training clouds are sampled where a recipe says ``farthest``: the method of FixedPoints.
-_FARTHEST = "even"
 
 
 @dataclass(frozen=True)
@@ -102,17 +101,12 @@ def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
 
 
 def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
-    """The transforms of a split in order, as names and arguments: augmentation is for training alone."""
+    """The transforms of a split in order, as names and arguments: see
+    :func:`dgl_orient.train.augmentation.transform_steps`."""
     if recipe["pipeline_name"] == "nbody":
         return []
     settings = Settings.of(recipe["general_pipeline"])
-    rotations = protocol(settings.protocol, _gravity(recipe))
-    first = [("NormalizeScale", ())] if is_normalized(recipe) else []
-    if split != "train":
-        return [*first, ("RandomRotate", (rotations.test.mode,))]
-    augmentation = settings.augmentation or Augmentation()
-    rotation = ("RandomRotate", (rotations.train.mode,))
-    return [*_sampling(augmentation), *first, *_augmentation(augmentation), rotation]
+    return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe))
 
 
 def model_options(
@@ -202,22 +196,6 @@ def _required(recipe: Mapping[str, object], metadata: Mapping[str, object], name
             f"{recipe['pipeline_name']} needs; choose another data set."
         )
     return metadata[name]
-
-
-def _sampling(augmentation: Augmentation) -> list[tuple[str, tuple]]:
-    if augmentation.num_points is None:
-        return []
-    method = (_FARTHEST,) if augmentation.farthest else ()
-    return [("FixedPoints", (augmentation.num_points, *method))]
-
-
-def _augmentation(chosen: Augmentation) -> list[tuple[str, tuple]]:
-    steps = [] if chosen.scale is None else [("RandomScale", chosen.scale)]
-    steps += [] if chosen.anisotropic_scale is None else [("RandomScale", (*chosen.anisotropic_scale, True))]
-    steps += [("RandomTranslate", (chosen.translate,))] if chosen.translate else []
-    steps += [("RandomPointDropout", (chosen.point_dropout,))] if chosen.point_dropout else []
-    # Noise is clipped where one coordinate in two million would be beyond.
-    return steps + ([("RandomJitter", (chosen.jitter, 5 * chosen.jitter))] if chosen.jitter else [])
 
 
 def argument_of(recipe: Mapping[str, object], name: str) -> object:

@@ -200,13 +200,15 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     """
 
     def register(cls: type) -> type:
+        from .._init_args import record_init_args
+
         _check(name, pipelines, cls, None)
         where = dict(_models[name].where) if name in _models else {}
         for pipeline in pipelines:
             _check(name, pipelines, cls, where.get(pipeline))
             where[pipeline] = cls
         _models[name] = ModelName(where)
-        return cls
+        return record_init_args(cls)
 
     return register
 

@@ -25,7 +25,7 @@ def apply_script(checked: Mapping) -> str:
         [
             f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
-            f"from dgl_orient.go.{function} import {function}",
+            f"from dgl_orient.go.apply import {function}",
             *(["from dgl_orient.config.registry import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',

@@ -13,9 +13,9 @@ from dgl import DGLError
 from pydantic.v1.fields import ModelField
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from .._atomic import atomic_write
 from .._messages import nearest
 from .._schema import Choice, Schema
-from .._whole_files import whole_file
 from ..config import registry
 from ..config.schema import (
     FILES,
@@ -76,7 +76,11 @@ def configure(
 
 
 def configure_apply(
-    pipeline_name: str, cpt: str | Path, data: str = FILES, cfg: str | Path | None = None
+    pipeline_name: str,
+    cpt: str | Path,
+    data: str = FILES,
+    cfg: str | Path | None = None,
+    allow_plugins: bool = False,
 ) -> Path:
     """Write a recipe for inference, once the checkpoint has been loaded as inference will load it.
 
@@ -103,7 +107,9 @@ def configure_apply(
     """
     from ..zoo.trained_model import load_trained_model
 
-    trained = load_trained_model(cpt).recipe  # without data if it was trained in Python
+    trained = load_trained_model(
+        cpt, allow_plugins=allow_plugins
+    ).recipe  # without data if it was trained in Python
     if trained["pipeline_name"] != pipeline_name:
         raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
     others = [name for name in registry.data_names(pipeline_name) if name != FILES]
@@ -205,7 +211,7 @@ def _write(path: Path, recipe: Mapping[str, object], schema: type[Schema]) -> Pa
     writer, text = ruamel.yaml.YAML(), io.StringIO()
     writer.width = 4096  # a comment follows its value on the same line
     writer.dump(commented, text)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
     return path
 

@@ -117,9 +117,9 @@ def _enum(name: str, values: list[str]) -> type[enum.Enum]:
 
 
 def _report(path: object) -> None:
-    from .saying import say
+    from .console import echo
 
-    say(f"Configuration file is generated at {path.absolute()}")
+    echo(f"Configuration file is generated at {path.absolute()}")
 
 
 @functools.cache

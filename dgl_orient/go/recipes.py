@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import yaml
 
+from .._atomic import atomic_write
 from .._messages import nearest
-from .._whole_files import whole_file
 
 __all__ = ["ExampleRecipe", "copy_recipe", "example_recipes", "recipe_table"]
 
@@ -62,7 +62,7 @@ def copy_recipe(name: str, folder: Path) -> Path:
     target = folder / recipe.path.name
     if target.exists() and target.read_bytes() != recipe.path.read_bytes():
         raise ValueError(f"{target} exists already, and differs from the recipe; rename it first.")
-    with whole_file(target) as file:
+    with atomic_write(target) as file:
         file.write(recipe.path.read_bytes())
     return target
 

@@ -1,4 +1,4 @@
-"""Trained networks by name."""
+"""Pretrained models by name, and trained ones by file."""
 
 from __future__ import annotations
 
@@ -11,43 +11,46 @@ from dgl.transforms import Compose
 from torch import nn
 
 from .._messages import nearest
-from ..data import FixedPoints, NormalizeScale
-from .checkpoints import released
-from .trained_model import TrainedModel, load_trained_model
+from .catalog import pretrained_models
+from .trained_model import load_trained_model
 
 __all__ = ["Meta", "pretrained"]
 
 
 class Meta(NamedTuple):
-    """What there is to know of a trained network."""
+    """Metadata of a trained network."""
 
     name: str
     class_names: list[str]  #: in the order of its outputs
     num_points: int | None  #: how many points its clouds had; None if any number
-    transform: Compose  #: from any clouds to such as it was trained on: number of points, place and scale
-    #: Of the test split: protocol → metric → value; of a training of your own as it named its tests.
+    transform: Compose  #: from any clouds to such as it was trained on: number of points, position and scale
+    #: Of the test split: protocol → metric → value; of a training of your own by the names of its test sets.
     scores: Mapping[str, Mapping[str, float]]
     recipe: Mapping[str, object]  #: from which it was trained
-    data: Mapping[str, str]  #: the data set's name and, of a network of this package, citation and licence
+    data: Mapping[str, str]  #: the data set's name and, of a pretrained model, citation and licence
 
 
-def pretrained(name: str | Path) -> nn.Module:
+def pretrained(name: str | Path, model: nn.Module | None = None) -> nn.Module:
     """A trained network, in evaluation mode and on the CPU.
 
-    Its attribute ``meta``, a :class:`Meta`, says what its answers mean. ``meta.transform`` gives clouds the
-    number of points, the place and the scale of those that it was trained on; without it answers are wrong.
+    Its attribute ``meta``, a :class:`Meta`, says what its outputs mean. ``meta.transform`` gives clouds the
+    number of points, the position and the scale of those that it was trained on; without it predictions are
+    wrong.
 
     Parameters
     ----------
     name : str or Path
-        Of a network that comes with this package, ``"oriented-dgcnn-modelnet40"``: the class of a shape, one
-        of 40, in whatever pose; or the file ``run_0.pth`` of a training of your own. Nothing in a file is
-        executed.
+        Of a pretrained model, ``"oriented-dgcnn-modelnet40"``: the class of a shape, one of 40, in any pose;
+        or the file ``run_0.pth`` of a training of your own, by the command line,
+        :func:`dgl_orient.train.fit` or an exported script. Nothing in a file is executed.
+    model : nn.Module, optional
+        The network that gets the weights, for one of your own that is not registered: see
+        :func:`dgl_orient.config.registry.register_model`.
 
     Raises
     ------
     DGLError
-        If no network has this name, or the file holds none.
+        If there is no such model, or the file has none.
 
     Examples
     --------
@@ -61,22 +64,19 @@ def pretrained(name: str | Path) -> nn.Module:
     ['airplane', 'bathtub', 'bed']
     """
     if not isinstance(name, (str, Path)):
-        raise DGLError(f"There is no pretrained network {name!r}; {nearest(name, released())}")
-    trained = load_trained_model(name)
+        raise DGLError(f"There is no pretrained model {name!r}; {nearest(name, pretrained_models())}")
+    trained = load_trained_model(name, model=model)
     trained.model.meta = Meta(
         str(name),
         list(trained.metadata.get("class_names", ())),
         trained.num_points,
-        Compose(_steps(trained)),
+        trained.transform,
         trained.scores,
         trained.recipe,
-        trained.release.get("data", {"name": trained.recipe["data"]["name"]}),
+        trained.release.get("data", _data_name(trained.recipe)),
     )
     return trained.model
 
 
-def _steps(trained: TrainedModel) -> list[FixedPoints | NormalizeScale]:
-    """As files are prepared by :func:`~dgl_orient.go.apply.apply`, for networks that answer for a cloud."""
-    whole = trained.pipeline == "pointcls" and trained.num_points is not None
-    steps = [FixedPoints(trained.num_points, trained.sampling)] if whole else []
-    return steps + ([NormalizeScale()] if trained.is_normalized else [])
+def _data_name(recipe: Mapping[str, object]) -> dict[str, str]:
+    return {"name": recipe["data"]["name"]} if "data" in recipe else {}

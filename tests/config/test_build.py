@@ -17,8 +17,7 @@ from dgl_orient.config.build import _FARTHEST, build, dataset_metadata, transfor
 from dgl_orient.config.recipe import check
 from dgl_orient.config.registry import register_data
 from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
-from dgl_orient.go.apply import apply
-from dgl_orient.go.apply_data import apply_data
+from dgl_orient.go.apply import apply, apply_data
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import checkpoint
 from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model, model_of
@@ -220,7 +219,7 @@ def _changed(path, **changes):
     "changes, words",
     [
         ({"weights": None}, "not the checkpoint of a network"),
-        ({"recipe": {}}, "not the checkpoint of a network"),
+        ({"recipe": {}, "model": {}}, "not registered"),
         ({"metadata": {}}, "num_classes"),
         ({"metadata": {"num_classes": "ten"}}, "describe no network"),
         ({"metadata": {"num_classes": 11}}, "differ"),
@@ -376,7 +375,7 @@ def test_data_sets_without_class_names_work_from_training_to_predictions(pipelin
     given = [tmp_path / "cloud.ply"]
     (of_file,) = apply(path, given, tmp_path / "out", category=category, progress=False).predictions
     if pipeline == "partseg" and category is None:
-        with pytest.raises(DGLError, match="not told a category; leave out --category"):
+        with pytest.raises(DGLError, match="not conditioned on a category; leave out --category"):
             apply(path, given, tmp_path / "out", category="1", progress=False)
     of_data = apply_data(path, check(recipe)["data"], "test", tmp_path / "own", progress=False).predictions
     assert len(of_data) == 6

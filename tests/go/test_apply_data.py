@@ -14,9 +14,9 @@ from dgl_orient.config.build import data_set
 from dgl_orient.config.recipe import check_apply
 from dgl_orient.config.registry import register_data
 from dgl_orient.data import Shapes, read_cloud
-from dgl_orient.go.apply_data import apply_data
+from dgl_orient.go.apply import apply_data
 from dgl_orient.go.apply_recipe import apply_script
-from dgl_orient.train.metrics import PartIoU
+from dgl_orient.metrics import PartIoU
 from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 

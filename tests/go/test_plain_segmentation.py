@@ -52,13 +52,13 @@ def test_every_point_gets_its_part(tmp_path, points):
     assert sum(entry["parts"].values()) == entry["points"] == len(cloud["part"]) == points
 
 
-def test_normals_are_the_networks_and_do_not_turn_with_the_cloud(tmp_path):
-    pos, turn = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
+def test_normals_are_the_networks_and_do_not_rotate_with_the_cloud(tmp_path):
+    pos, rotation = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
     write_cloud(tmp_path / "a.npz", pos)
-    write_cloud(tmp_path / "b.npz", pos @ turn.T)
+    write_cloud(tmp_path / "b.npz", pos @ rotation.T)
     trained, files = tiny.trained("normals", plain=True), [tmp_path / "a.npz", tmp_path / "b.npz"]
     result = apply(trained, files, tmp_path / "out", file_format="npz", progress=False)
     before, after = (read_cloud(entry["output"])["normal"] for entry in result.predictions)
-    answer = load_trained_model(trained).model(NormalizeScale()(point_cloud(pos.float())))[:, 0].detach()
-    assert before == pytest.approx(torch.nn.functional.normalize(answer, dim=1).numpy(), abs=1e-4)
-    assert np.abs(after - before @ turn.numpy().T).max(1).mean() > 0.1
+    output = load_trained_model(trained).model(NormalizeScale()(point_cloud(pos.float())))[:, 0].detach()
+    assert before == pytest.approx(torch.nn.functional.normalize(output, dim=1).numpy(), abs=1e-4)
+    assert np.abs(after - before @ rotation.numpy().T).max(1).mean() > 0.1

@@ -48,8 +48,8 @@ def recipe(pipeline: str, data: dict | None = None, model: dict | None = None, *
 
 
 def train(checked: dict, folder: Path) -> dict:
-    job = build(checked)
-    return fit(job.task, job.make_model, job.splits, job.settings, checked, folder, progress=False)
+    setup = build(checked)
+    return fit(setup.task, setup.make_model, setup.splits, setup.settings, checked, folder, progress=False)
 
 
 @cache
