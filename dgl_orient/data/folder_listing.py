@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -122,7 +123,7 @@ def _read_csv(path: Path) -> list[ShapeFile]:
         if not {"path", "label"} <= set(rows.fieldnames):
             raise DGLError(
                 f"Expected a first row path,label or path,label,split in {path}, got "
-                f"{','.join(rows.fieldnames) or 'nothing'}."
+                f"{','.join(rows.fieldnames)!r}."
             )
         for row in rows:
             shape = _read_row(path, rows.line_num, row)
@@ -138,7 +139,8 @@ def _read_csv(path: Path) -> list[ShapeFile]:
 
 def _read_row(listing: Path, line: int, row: dict[str, str | None]) -> ShapeFile:
     path, label, split = ((row.get(name) or "").strip() for name in ("path", "label", "split"))
-    if not path or not label or "\0" in path or (split.lower() not in _SPLITS and "split" in row):
+    has_controls = re.search(r"[\0-\x1f\x7f]", path + label)
+    if not path or not label or has_controls or (split.lower() not in _SPLITS and "split" in row):
         raise DGLError(
             f"Expected a path, a label and, where there is such a column, a split (train, val or test) in "
             f"line {line} of {listing}, got {path!r}, {label!r} and {split!r}."

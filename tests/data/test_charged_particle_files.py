@@ -12,7 +12,7 @@ AS_RELEASED = Physics(cap="component", staggered=True)
 SUFFIX = "charged5_initvel1small"
 
 
-def released(count=4, n=5, frames=49, every=10, seed=0):
+def published(count=4, n=5, frames=49, every=10, seed=0):
     """Arrays as the EGNN paper's generator saves them; their first frame is that after ``every`` steps."""
     rng = np.random.default_rng(seed)
     pos, vel = 2 * rng.normal(size=(count, n, 3)), 0.3 * rng.normal(size=(count, n, 3))
@@ -40,7 +40,7 @@ def refusal(folder, **options):
 
 
 def test_reads_the_frames_that_the_egnn_paper_takes(tmp_path):
-    arrays = released()
+    arrays = published()
     dataset = ChargedParticleFiles(save(tmp_path, arrays))
     assert len(dataset) == 4 and dataset.gravity is None
     for i in range(4):
@@ -53,7 +53,7 @@ def test_reads_the_frames_that_the_egnn_paper_takes(tmp_path):
 
 
 def test_the_simulator_goes_on_where_a_file_is(tmp_path):
-    dataset = ChargedParticleFiles(save(tmp_path, released()), frames=(10, 20))
+    dataset = ChargedParticleFiles(save(tmp_path, published()), frames=(10, 20))
     state = [node(dataset, name) for name in ("pos", "vel", "charge")]
     positions, velocities = simulate(*state, [100], physics=AS_RELEASED)
     assert np.allclose(positions[0], node(dataset, "target_pos"), atol=1e-5)
@@ -62,7 +62,7 @@ def test_the_simulator_goes_on_where_a_file_is(tmp_path):
 
 @pytest.mark.parametrize("charges", ["(B, n)", "absent", "absent, diagonal of 0"])
 def test_either_order_of_axes_and_either_way_to_say_the_charges(tmp_path, charges):
-    arrays = released()
+    arrays = published()
     expected = arrays["charges"].copy()
     arrays["loc"], arrays["vel"] = (arrays[name].swapaxes(2, 3) for name in ("loc", "vel"))
     if charges == "(B, n)":
@@ -78,7 +78,7 @@ def test_either_order_of_axes_and_either_way_to_say_the_charges(tmp_path, charge
 
 
 def test_splits_suffixes_frames_and_size(tmp_path):
-    small, large = released(), released(frames=9, seed=1)
+    small, large = published(), published(frames=9, seed=1)
     save(tmp_path, small, "valid")
     save(tmp_path, large, "valid", "charged5_initvel1")
     assert f"{SUFFIX!r}" in refusal(tmp_path, split="val")
@@ -91,7 +91,7 @@ def test_a_changed_file_is_read_again(tmp_path):
     folder, kept = tmp_path / "raw", tmp_path / "kept"
     folder.mkdir()
     for seed in (0, 1):
-        arrays = released(seed=seed)
+        arrays = published(seed=seed)
         dataset = ChargedParticleFiles(save(folder, arrays), save_dir=kept)
         assert np.array_equal(node(dataset, "pos"), arrays["loc"][:, 30].swapaxes(1, 2).astype(np.float32))
 
@@ -117,8 +117,8 @@ def test_a_changed_file_is_read_again(tmp_path):
         ("edges", lambda a: -a, "does not have the products of charges_train"),
     ],
 )
-def test_bad_arrays_are_answered_with_a_sentence_that_names_the_file(tmp_path, name, change, sentence):
-    arrays = released()
+def test_bad_arrays_raise_with_the_name_of_the_file(tmp_path, name, change, sentence):
+    arrays = published()
     arrays[name] = change(arrays[name])
     message = refusal(save(tmp_path, arrays))
     assert message.startswith(str(tmp_path / f"{name}_train_{SUFFIX}.npy")) and sentence in message
@@ -126,7 +126,7 @@ def test_bad_arrays_are_answered_with_a_sentence_that_names_the_file(tmp_path, n
 
 @pytest.mark.parametrize("edges", [np.ones((4, 5, 5)) - 2 * np.eye(5)[::-1], np.full((4, 5, 5), 0.5)])
 def test_edges_of_springs_are_not_charges(tmp_path, edges):
-    arrays = released()
+    arrays = published()
     del arrays["charges"]
     assert "products of charges of 1 and -1" in refusal(save(tmp_path, arrays | {"edges": edges}))
 
@@ -134,26 +134,26 @@ def test_edges_of_springs_are_not_charges(tmp_path, edges):
 @pytest.mark.parametrize(
     "content", [b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00v\x00{'descr': (", b"PK\x03\x04", b"x" * 500]
 )
-def test_garbled_files_are_answered_with_a_sentence(tmp_path, content):
-    path = save(tmp_path, released()) / f"vel_train_{SUFFIX}.npy"
+def test_corrupt_files_raise(tmp_path, content):
+    path = save(tmp_path, published()) / f"vel_train_{SUFFIX}.npy"
     path.write_bytes(content)
     assert refusal(tmp_path).startswith(f"{path} is not a complete .npy file")
 
 
-def test_truncated_files_are_answered_with_a_sentence(tmp_path):
-    path = save(tmp_path, released()) / f"loc_train_{SUFFIX}.npy"
+def test_truncated_files_raise(tmp_path):
+    path = save(tmp_path, published()) / f"loc_train_{SUFFIX}.npy"
     content = path.read_bytes()
     for length in (len(content) - 1, 200, 100, 9):
         path.write_bytes(content[:length])
         assert refusal(tmp_path).startswith(f"{path} is not a complete .npy file")
 
 
-def test_missing_files_and_folders_are_answered_with_a_sentence(tmp_path):
+def test_missing_files_and_folders_raise(tmp_path):
     assert f"{tmp_path / 'absent'}: no such file or directory" in refusal(tmp_path / "absent")
     (tmp_path / "file").touch()
     assert "not a directory" in refusal(tmp_path / "file")
     assert f"Expected a file loc_train_*.npy in {tmp_path}" in refusal(tmp_path)
-    save(tmp_path, released())
+    save(tmp_path, published())
     assert "Expected a file loc_train_other.npy" in refusal(tmp_path, suffix="other")
     os.remove(tmp_path / f"edges_train_{SUFFIX}.npy")
     os.remove(tmp_path / f"charges_train_{SUFFIX}.npy")
@@ -163,8 +163,8 @@ def test_missing_files_and_folders_are_answered_with_a_sentence(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
-def test_files_without_permission_are_answered_with_a_sentence(tmp_path):
-    path = save(tmp_path, released()) / f"loc_train_{SUFFIX}.npy"
+def test_files_without_permission_raise(tmp_path):
+    path = save(tmp_path, published()) / f"loc_train_{SUFFIX}.npy"
     path.chmod(0)
     assert refusal(tmp_path).startswith(f"Cannot read {path}: permission denied")
 
@@ -184,7 +184,7 @@ def test_pickles_are_never_opened(tmp_path):
     path = tmp_path / "ds_train_charged_3D_5_new.pkl"
     path.write_bytes(pickle.dumps(Trap(sprung)))
     assert refusal(tmp_path).startswith(f"{path} is a pickle")
-    save(tmp_path, released())
+    save(tmp_path, published())
     np.save(
         tmp_path / f"charges_train_{SUFFIX}.npy", np.array([Trap(sprung)], dtype=object), allow_pickle=True
     )
@@ -205,5 +205,5 @@ def test_pickles_are_never_opened(tmp_path):
         (dict(frames=(30, 49)), "has 49 times, numbered from 0, so not frames=(30, 49)"),
     ],
 )
-def test_bad_arguments_are_answered_with_a_sentence(tmp_path, options, sentence):
-    assert sentence in refusal(save(tmp_path, released()), **options)
+def test_bad_arguments_raise(tmp_path, options, sentence):
+    assert sentence in refusal(save(tmp_path, published()), **options)

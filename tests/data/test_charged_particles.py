@@ -155,7 +155,7 @@ def test_short_work_is_done_in_silence(capfd):
         (dict(dt=None), "dt to be a number above 0"),
     ],
 )
-def test_bad_arguments_are_answered_with_a_sentence(change, sentence):
+def test_bad_arguments_raise(change, sentence):
     with pytest.raises(DGLError) as error:
         ChargedParticles(**{**SMALL, **change})
     assert sentence in str(error.value)

@@ -44,8 +44,8 @@ def test_a_folder_for_each_class_is_divided_by_seed_with_equal_shares(tmp_path):
     counts = {split: Counter(part.labels.tolist()) for split, part in parts.items()}
     assert counts["test"] == {0: 4, 1: 1, 2: 2} and counts["val"] == {0: 2, 1: 1, 2: 1}
     assert counts["train"] == {0: 14, 1: 1, 2: 7}
-    joined = [name for split in ("train", "val", "test") for name in names_of(parts[split])]
-    assert sorted(joined) == names_of(parts["all"]) and len(set(joined)) == 33
+    concatenated = [name for split in ("train", "val", "test") for name in names_of(parts[split])]
+    assert sorted(concatenated) == names_of(parts["all"]) and len(set(concatenated)) == 33
     assert names_of(FolderDataset(root, "val", num_points=16)) == names_of(parts["val"])
     assert names_of(FolderDataset(root, "val", num_points=16, split_seed=1)) != names_of(parts["val"])
 
@@ -174,6 +174,8 @@ def _relative(root):
         ("path,label,split\na.xyz,a\n", "line 2"),
         ("path,label,split\na.xyz,a,train\nb.xyz,b,test\n", "class b"),
         ("path,label\na\0.xyz,a\n", "list.csv"),
+        ('"path\nlabel",path\n', "path,label"),
+        ('path,label\n"a\nb.xyz",a\n', "line 3"),
         (b"path,label\n\xff\xfe\xfa,a\n", "list.csv"),
     ],
 )
@@ -275,11 +277,11 @@ def test_files_are_read_once_and_again_when_one_changes(tmp_path, monkeypatch):
 
 def test_transforms_are_applied(tmp_path):
     classes(tmp_path, {"a": 3, "b": 3})
-    plain, turned = (
+    plain, rotated = (
         FolderDataset(tmp_path, "all", num_points=8, transform=transform)
         for transform in (None, RandomRotate("so3"))
     )
-    before, after = plain[0][0].ndata["pos"], turned[0][0].ndata["pos"]
+    before, after = plain[0][0].ndata["pos"], rotated[0][0].ndata["pos"]
     assert not torch.allclose(before, after)
     torch.testing.assert_close(torch.pdist(before), torch.pdist(after))
 

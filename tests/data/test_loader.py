@@ -15,7 +15,7 @@ from dgl_orient.data.loader import DistributedBatchSampler, point_cloud_loader
 from dgl_orient.data.transforms import RandomJitter, RandomPointDropout, RandomRotate
 from tests.clouds import ball
 
-TURNED = dgl.transforms.Compose([RandomRotate("so3"), RandomJitter(), RandomPointDropout()])
+RANDOM_ROTATIONS = dgl.transforms.Compose([RandomRotate("so3"), RandomJitter(), RandomPointDropout()])
 
 
 class Balls(PointCloudDataset):
@@ -69,11 +69,13 @@ def test_it_is_dgls_loader_and_gives_what_that_gives():
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_batches_do_not_depend_on_the_number_of_workers(persistent):
-    expected = contents(point_cloud_loader(Balls(transform=TURNED), 4, shuffle=True, seed=3), (0, 1, 2))
+    expected = contents(
+        point_cloud_loader(Balls(transform=RANDOM_ROTATIONS), 4, shuffle=True, seed=3), (0, 1, 2)
+    )
     assert len({str(batch) for batch in expected}) == 9
     for workers in (1, 2):
         loader = point_cloud_loader(
-            Balls(transform=TURNED),
+            Balls(transform=RANDOM_ROTATIONS),
             4,
             shuffle=True,
             seed=3,
@@ -84,9 +86,9 @@ def test_batches_do_not_depend_on_the_number_of_workers(persistent):
 
 
 def test_an_epoch_left_early_does_not_disturb_the_next():
-    expected = contents(point_cloud_loader(Balls(transform=TURNED), 2, shuffle=True), (5,))
+    expected = contents(point_cloud_loader(Balls(transform=RANDOM_ROTATIONS), 2, shuffle=True), (5,))
     for options in ({}, dict(num_workers=2), dict(num_workers=2, persistent_workers=True)):
-        loader = point_cloud_loader(Balls(transform=TURNED), 2, shuffle=True, **options)
+        loader = point_cloud_loader(Balls(transform=RANDOM_ROTATIONS), 2, shuffle=True, **options)
         next(iter(loader))
         assert contents(loader, (5,)) == expected
 
@@ -107,16 +109,16 @@ def test_the_order_is_that_of_seed_and_epoch():
 def test_loading_takes_nothing_from_the_global_generator():
     state = torch.random.get_rng_state()
     for workers in (0, 1):
-        list(point_cloud_loader(Balls(transform=TURNED), 4, shuffle=True, num_workers=workers))
+        list(point_cloud_loader(Balls(transform=RANDOM_ROTATIONS), 4, shuffle=True, num_workers=workers))
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("world_size", [2, 3])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_processes_share_the_batches_of_one(world_size, workers):
-    dataset = Balls(transform=TURNED)
+    dataset = Balls(transform=RANDOM_ROTATIONS)
     whole = contents(point_cloud_loader(dataset, 4, shuffle=True, seed=2), (0, 1))
-    shares = [
+    per_rank = [
         contents(
             point_cloud_loader(
                 dataset, 4, shuffle=True, seed=2, rank=rank, world_size=world_size, num_workers=workers
@@ -125,11 +127,11 @@ def test_processes_share_the_batches_of_one(world_size, workers):
         )
         for rank in range(world_size)
     ]
-    assert {len(share) for share in shares} == {6}
+    assert {len(batches) for batches in per_rank} == {6}
     for number, (label, _, data) in enumerate(whole):
-        parts = [share[number] for share in shares]
-        joined = sum((part[0] for part in parts), [])
-        assert sorted(joined) == sorted(label)
+        parts = [batches[number] for batches in per_rank]
+        concatenated = sum((part[0] for part in parts), [])
+        assert sorted(concatenated) == sorted(label)
         # The same points as well, cloud by cloud.
         points = sum((part[2]["pos"] for part in parts), [])
         assert sorted(points) == sorted(data["pos"])
@@ -151,17 +153,17 @@ def test_a_process_without_a_share_gets_a_graph_of_no_clouds(dataset, workers):
 def test_every_cloud_is_counted_once_in_evaluation():
     for length in range(1, 12):
         for world_size in (1, 2, 3, 5):
-            shares = [
+            per_rank = [
                 list(DistributedBatchSampler(length, 4, rank=r, world_size=world_size))
                 for r in range(world_size)
             ]
-            assert sorted(sum(sum(shares, []), [])) == list(range(length))
-            sizes = [[len(batch) for batch in share] for share in shares]
+            assert sorted(sum(sum(per_rank, []), [])) == list(range(length))
+            sizes = [[len(batch) for batch in batches] for batches in per_rank]
             assert all(max(batch) - min(batch) <= 1 for batch in zip(*sizes))
 
 
 def test_subsets_and_sums_learn_of_the_epoch():
-    dataset = Balls(transform=TURNED)
+    dataset = Balls(transform=RANDOM_ROTATIONS)
     for inner in (Subset(dataset, [3, 4]), ConcatDataset([dataset, dataset])):
         loader = point_cloud_loader(inner, 2)
         assert contents(loader, (0,))[0] != contents(loader, (1,))[0]
@@ -235,7 +237,7 @@ def test_a_sentence_from_a_worker_stays_a_sentence(persistent):
     assert str(caught.value) == "Expected one thing: got another."
 
 
-def test_any_failure_in_a_worker_is_told():
+def test_any_failure_in_a_worker_is_reported():
     loader = point_cloud_loader(Balls(transform=Failing(KeyError("feat"))), 2, num_workers=1)
     with pytest.raises(DGLError, match="worker process could not load a batch: .*feat"):
         list(loader)
@@ -248,7 +250,7 @@ class Dying:
         os._exit(1)
 
 
-def test_a_worker_that_dies_is_told():
+def test_a_worker_that_dies_is_reported():
     with pytest.raises(DGLError, match="worker.* exited unexpectedly"):
         list(point_cloud_loader(Balls(transform=Dying()), 2, num_workers=1))
 

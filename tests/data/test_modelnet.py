@@ -23,11 +23,11 @@ POINTS = 6
 
 def shapes(part):
     """Name of the class, name of the shape and rows of six numbers, in the order of the lists."""
-    draw = np.random.default_rng(len(part))
+    rng = np.random.default_rng(len(part))
     for name in NAMES:
         for number in range(COUNTS[part]):
             number += 0 if part == "train" else COUNTS["train"]
-            yield name, f"{name}_{number:04d}", draw.normal(size=(POINTS, 6)).round(6).astype(np.float32)
+            yield name, f"{name}_{number:04d}", rng.normal(size=(POINTS, 6)).round(6).astype(np.float32)
 
 
 def write_txt(folder: Path) -> Path:
@@ -175,7 +175,7 @@ def test_a_broken_or_hostile_cache_is_never_taken_or_executed(tmp_path):
         with open(path, "wb") as file:
             write(file)
 
-    spoilers = [
+    corruptions = [
         lambda: path.write_bytes(b""),
         lambda: path.write_bytes(b"rubbish"),
         lambda: path.write_bytes(whole[: len(whole) // 2]),
@@ -188,8 +188,8 @@ def test_a_broken_or_hostile_cache_is_never_taken_or_executed(tmp_path):
         lambda: save(lambda file: np.save(file, np.zeros(3))),
         lambda: path.write_bytes(pickle.dumps(Trap(trap))),
     ]
-    for spoil in spoilers:
-        spoil()
+    for corrupt in corruptions:
+        corrupt()
         data = ModelNet40(root, split="test", num_points=4)
         np.testing.assert_array_equal(data.clouds.node["pos"], good.clouds.node["pos"])
         np.testing.assert_array_equal(data.labels, good.labels)

@@ -27,11 +27,11 @@ def test_rotations_are_about_the_gravity_axis_or_any(name, gravity):
     axis = "xyz".index(gravity)
     rotations = protocol(name, gravity)
     for part, transform in zip(name.split("/"), rotations[1:]):
-        turned = positions(Balls("balls", transform=transform))
-        upright = torch.allclose(turned[..., axis], plain[..., axis], atol=1e-6)
+        rotated = positions(Balls("balls", transform=transform))
+        upright = torch.allclose(rotated[..., axis], plain[..., axis], atol=1e-6)
         assert upright == (part == "z")
-        assert not torch.allclose(turned, plain, atol=0.1)
-        torch.testing.assert_close(turned.norm(dim=2), plain.norm(dim=2))
+        assert not torch.allclose(rotated, plain, atol=0.1)
+        torch.testing.assert_close(rotated.norm(dim=2), plain.norm(dim=2))
 
 
 def test_two_runs_score_the_same_clouds():

@@ -40,12 +40,12 @@ SIZES = (5, 8, 11)
 
 def shapes(split, size=None):
     """Category, name and rows ``x y z nx ny nz part``, of different sizes if none is given."""
-    draw = np.random.default_rng(len(split))
+    rng = np.random.default_rng(len(split))
     for category, (synset, parts) in enumerate(PARTS.items()):
         for number in range(COUNTS[split]):
             rows = size or SIZES[(category + number) % 3]
-            points = draw.normal(size=(rows, 6)).round(5)
-            part = draw.integers(parts.start, parts.stop, size=(rows, 1))
+            points = rng.normal(size=(rows, 6)).round(5)
+            part = rng.integers(parts.start, parts.stop, size=(rows, 1))
             yield category, f"{synset[-4:]}{split}{number}", np.hstack([points, part]).astype(np.float32)
 
 
@@ -227,7 +227,7 @@ def test_wrong_lists_give_a_sentence(tmp_path):
     assert_fails(root, "shuffled_val_file_list.json: no such file")
 
 
-def spoilt(root, path, content, sentence):
+def assert_corrupted_fails(root, path, content, sentence):
     whole = path.read_text()
     path.write_text(content(whole))
     assert_fails(root, f"{path.name}.*{sentence}")
@@ -238,17 +238,19 @@ def spoilt(root, path, content, sentence):
 def test_faulty_text_files_give_a_sentence(tmp_path):
     root = write_normal(tmp_path)
     path = root / "02773838" / "3838train0.txt"
-    spoilt(root, path, lambda text: text[:-40], "row . has . columns, expected 7")
-    spoilt(root, path, lambda text: "", "it is empty")
-    spoilt(root, path, lambda text: "1 2 3 4 5 6\n", "row 1 has 6 columns, expected 7")
-    spoilt(root, path, lambda text: text + "1 2 3 nan 5 6 4\n", "row .* has NaN")
-    spoilt(
+    assert_corrupted_fails(root, path, lambda text: text[:-40], "row . has . columns, expected 7")
+    assert_corrupted_fails(root, path, lambda text: "", "it is empty")
+    assert_corrupted_fails(root, path, lambda text: "1 2 3 4 5 6\n", "row 1 has 6 columns, expected 7")
+    assert_corrupted_fails(root, path, lambda text: text + "1 2 3 nan 5 6 4\n", "row .* has NaN")
+    assert_corrupted_fails(
         root,
         path,
         lambda text: text + "1 2 3 4 5 6 3\n",
         "parts from 3 to .*Bag are the integers from 4 to 5",
     )
-    spoilt(root, path, lambda text: text + "1 2 3 4 5 6 4.5\n", "parts from 4 to .*Bag are the integers")
+    assert_corrupted_fails(
+        root, path, lambda text: text + "1 2 3 4 5 6 4.5\n", "parts from 4 to .*Bag are the integers"
+    )
     assert len(ShapeNetPart(root, num_points=4)) == 32
 
 
@@ -256,10 +258,16 @@ def test_faulty_points_and_labels_give_a_sentence(tmp_path):
     root = write_plain(tmp_path)
     points = root / "02773838" / "points" / "3838train0.pts"
     labels = root / "02773838" / "points_label" / "3838train0.seg"
-    spoilt(root, points, lambda text: text + "1 2\n", "row .* has 2 columns, expected 3")
-    spoilt(root, labels, lambda text: text + "1\n", r"labels for the \d+ points of .*3838train0.pts")
-    spoilt(root, labels, lambda text: text.replace("1", "3"), "Bag are the integers from 1 to 2")
-    spoilt(root, labels, lambda text: text.replace("1", "0"), "parts from 0 to 2, .*from 1 to 2")
+    assert_corrupted_fails(root, points, lambda text: text + "1 2\n", "row .* has 2 columns, expected 3")
+    assert_corrupted_fails(
+        root, labels, lambda text: text + "1\n", r"labels for the \d+ points of .*3838train0.pts"
+    )
+    assert_corrupted_fails(
+        root, labels, lambda text: text.replace("1", "3"), "Bag are the integers from 1 to 2"
+    )
+    assert_corrupted_fails(
+        root, labels, lambda text: text.replace("1", "0"), "parts from 0 to 2, .*from 1 to 2"
+    )
     labels.unlink()
     assert_fails(root, "Cannot find .*3838train0.seg, which .*shuffled_train_file_list.json lists")
 

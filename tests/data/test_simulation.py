@@ -129,16 +129,18 @@ def test_momentum_and_angular_momentum_are_kept():
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
-def test_a_turned_and_shifted_system_moves_turned_and_shifted(n):
+def test_simulation_is_rotation_and_translation_equivariant(n):
     # 1,000 steps of the usual dt, with forces that are capped.
     pos, vel, charge = systems(n, count=8, spread=(n / 5) ** (1 / 3))
-    turn = dgl_orient.geometry.random_rotation(1, torch.float64, torch.Generator().manual_seed(1))[0].numpy()
-    shift = np.array([1.0, -2, 3])
+    rotation = dgl_orient.geometry.random_rotation(1, torch.float64, torch.Generator().manual_seed(1))[
+        0
+    ].numpy()
+    offset = np.array([1.0, -2, 3])
     positions, velocities = simulate(pos, vel, charge, 1000, 500)
-    turned = simulate(pos @ turn.T + shift, vel @ turn.T, charge, 1000, 500)
-    assert np.abs(turned[0] - (positions @ turn.T + shift)).max() < 1e-9
+    rotated = simulate(pos @ rotation.T + offset, vel @ rotation.T, charge, 1000, 500)
+    assert np.abs(rotated[0] - (positions @ rotation.T + offset)).max() < 1e-9
     # A velocity may change in a close encounter by 0.1 in each of several steps, and its error with it.
-    assert np.abs(turned[1] - velocities @ turn.T).max() < 1e-7
+    assert np.abs(rotated[1] - velocities @ rotation.T).max() < 1e-7
 
 
 def test_a_cap_by_component_does_not_turn_along():
@@ -147,8 +149,8 @@ def test_a_cap_by_component_does_not_turn_along():
     for cap, equivariant in (("norm", True), ("component", False)):
         physics = Physics(cap=cap, force_cap=50.0)
         moved = simulate(pos, vel, charge, [20], physics=physics)[0]
-        turned = simulate(pos @ quarter.T, vel, charge, [20], physics=physics)[0]
-        assert np.allclose(turned, moved @ quarter.T, atol=1e-9) == equivariant
+        rotated = simulate(pos @ quarter.T, vel, charge, [20], physics=physics)[0]
+        assert np.allclose(rotated, moved @ quarter.T, atol=1e-9) == equivariant
 
 
 def test_a_common_sign_of_all_charges_changes_nothing():
@@ -238,7 +240,7 @@ def test_particles_in_one_place_stay_finite():
         (dict(every=0), "every to be an integer of at least 1"),
     ],
 )
-def test_bad_systems_are_answered_with_a_sentence(change, sentence):
+def test_bad_systems_raise(change, sentence):
     good = dict(pos=np.eye(2, 3), vel=np.zeros((2, 3)), charge=np.ones((2, 1)), steps=1)
     with pytest.raises(DGLError) as error:
         simulate(**{**good, **change})
@@ -257,13 +259,13 @@ def test_bad_systems_are_answered_with_a_sentence(change, sentence):
         (dict(cap="force"), "cap to be one of 'norm', 'component'"),
     ],
 )
-def test_bad_physics_are_answered_with_a_sentence(change, sentence):
+def test_bad_physics_raise(change, sentence):
     with pytest.raises(DGLError) as error:
         Physics(**change)
     assert sentence in str(error.value)
 
 
-def test_a_flight_to_infinity_is_answered_with_a_sentence():
+def test_divergence_raises():
     pos, vel, charge = systems()
     with pytest.raises(DGLError, match="smaller dt"):
         simulate(pos, vel, charge, 100, physics=Physics(dt=1e300, force_cap=math.inf))

@@ -1,4 +1,4 @@
-"""The split for validation has every class in its share, is repeatable, and loses nothing."""
+"""The split for validation is stratified, is repeatable, and loses nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_seed_decides():
     first, again, other = (stratified_split(LABELS, 0.25, seed)[1] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
-    # Written down, so that a change of the draws does not go unseen.
+    # Written down, so that a change of the random stream is noticed.
     assert stratified_split(np.zeros(10, int), 0.3, 0)[1].tolist() == [4, 7, 9]
 
 

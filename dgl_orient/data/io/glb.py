@@ -35,7 +35,7 @@ def check_glb(content: bytes, limits: Limits) -> None:
                 f"export it as one .glb file with its buffers."
             )
     counts = [_count(accessor) for accessor in header.get("accessors", [])]
-    sizes = [
+    accessor_bytes = [
         count * _COMPONENTS[accessor["type"]] * _COMPONENT_BYTES[accessor["componentType"]]
         for count, accessor in zip(counts, header.get("accessors", []))
     ]
@@ -49,7 +49,7 @@ def check_glb(content: bytes, limits: Limits) -> None:
         for primitive in primitives
         for index in _accessors(primitive)
     )
-    limits.check_bytes(len(content) + views + sum(sizes) + copies)
+    limits.check_bytes(len(content) + views + sum(accessor_bytes) + copies)
 
 
 def _count(accessor: Mapping[str, object]) -> int:

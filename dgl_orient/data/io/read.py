@@ -154,7 +154,7 @@ EXTENSIONS = tuple(_READERS)
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Turn any failure into one sentence that names the file."""
+    """Convert any failure into one sentence that names the file."""
     try:
         yield
     except DGLError:

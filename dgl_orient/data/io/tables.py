@@ -124,7 +124,7 @@ def read_cloud_table(limits: Limits, columns: Sequence[int] | None) -> dict[str,
     text = limits.read_bytes().decode("utf-8-sig", errors="replace")
     lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
     separator = next((mark for mark in ",;" if lines and mark in lines[0]), None)
-    # A first row with a number in it is no header, but perhaps garbled.
+    # A first row with a number is no header, but possibly corrupt.
     if lines and not any(map(_is_number, lines[0].split(separator))):
         lines = lines[1:]
     if not lines:

@@ -1,4 +1,4 @@
-"""Pieces that objects of several classes share: boxes, rods, plates, legs, hulls, fins, vessels."""
+"""Pieces common to several classes: boxes, rods, plates, legs, hulls, fins, vessels."""
 
 from __future__ import annotations
 

@@ -101,12 +101,12 @@ class FixedPoints(BaseTransform):
 
     def _farthest(self, pos: Tensor, num_points: Sequence[int]) -> list[Tensor]:
         """Farthest points of each cloud by their indices within it; at most as many as it has."""
-        sizes = torch.tensor(num_points, dtype=torch.int64)
-        counts = sizes.clamp_max(self.num_points)
-        rows = farthest_point_sampling(pos, counts, sizes).cpu()
+        totals = torch.tensor(num_points, dtype=torch.int64)
+        counts = totals.clamp_max(self.num_points)
+        rows = farthest_point_sampling(pos, counts, totals).cpu()
         if len(num_points) == 1:
             return [rows]
-        starts = (sizes.cumsum(0) - sizes).tolist()
+        starts = (totals.cumsum(0) - totals).tolist()
         return [part - start for part, start in zip(rows.split(counts.tolist()), starts)]
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ PCD_COLUMNS = {name: POS[:, i] for i, name in enumerate("xyz")} | {
     f"normal_{name}": NORMAL[:, i] for i, name in enumerate("xyz")
 }
 CLOUDS = {
-    "blanks.xyz": table(" ", POS, NORMAL),
+    "spaces.xyz": table(" ", POS, NORMAL),
     "tabs.txt": table("\t", POS, NORMAL),
     "commas.csv": table(",", POS, NORMAL),
     "header.csv": "x,y,z,nx,ny,nz\n" + table(", ", POS, NORMAL),

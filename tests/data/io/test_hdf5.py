@@ -45,7 +45,7 @@ def test_a_faulty_hdf5_file_gives_a_sentence(tmp_path, arrays, fault):
         read_hdf5(tmp_path / "arrays.h5", {"data": 2, "label": 2})
 
 
-def test_a_file_that_is_not_hdf5_or_cut_short_gives_a_sentence(tmp_path):
+def test_a_file_that_is_not_hdf5_or_truncated_gives_a_sentence(tmp_path):
     path = tmp_path / "arrays.h5"
     write_hdf5(path, data=np.ones((100, 100)))
     whole = path.read_bytes()

@@ -112,7 +112,7 @@ class Trap:
 
 
 nan = np.where(np.arange(7)[:, None] == 4, np.nan, POS)
-GARBLED = {
+CORRUPT = {
     "empty.{}": {suffix[1:]: b"" for suffix in EXTENSIONS},
     "noise.{}": {suffix[1:]: bytes(range(256)) for suffix in EXTENSIONS},
     "columns.{}": {
@@ -188,31 +188,31 @@ GARBLED = {
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [(name.format(suffix), content) for name, kinds in GARBLED.items() for suffix, content in kinds.items()],
+    [(name.format(suffix), content) for name, kinds in CORRUPT.items() for suffix, content in kinds.items()],
 )
 def test_bad_files_end_in_a_sentence_that_names_them(tmp_path, name, content):
     path = put(tmp_path, name, content)
     with pytest.raises(DGLError) as caught:
         read_cloud(path, num_points=10, dtype=np.float32)
-    said = str(caught.value)
-    assert str(path) in said and said.endswith(".") and "\n" not in said
+    message = str(caught.value)
+    assert str(path) in message and message.endswith(".") and "\n" not in message
 
 
 @pytest.mark.parametrize(
     "name",
     [name for name in {**CLOUDS, **MESHES} if not name.lower().endswith((".obj", ".xyz", ".csv", ".txt"))],
 )
-@pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
-def test_files_cut_short_end_in_a_sentence(tmp_path, name, share):
+@pytest.mark.parametrize("fraction", [0.02, 0.5, 0.97])
+def test_files_truncated_end_in_a_sentence(tmp_path, name, fraction):
     content = {**CLOUDS, **MESHES}[name]
     content = content.encode() if isinstance(content, str) else content
-    path = put(tmp_path, name, content[: int(share * len(content))])
+    path = put(tmp_path, name, content[: int(fraction * len(content))])
     with pytest.raises(DGLError, match=name.replace(".", r"\.")):
         read_cloud(path)
 
 
-def test_rows_cut_short_end_in_a_sentence(tmp_path):
-    for name in ("blanks.xyz", "tabs.txt", "commas.csv"):
+def test_rows_truncated_end_in_a_sentence(tmp_path):
+    for name in ("spaces.xyz", "tabs.txt", "commas.csv"):
         content = CLOUDS[name]
         with pytest.raises(DGLError, match=name):
             read_cloud(put(tmp_path, name, content[: content.rindex("\n", 0, -1) + 10]))
@@ -220,7 +220,7 @@ def test_rows_cut_short_end_in_a_sentence(tmp_path):
 
 def test_the_nan_row_is_named(tmp_path):
     with pytest.raises(DGLError, match="1 of its 7 points.*number 5"):
-        read_cloud(put(tmp_path, "a.npy", GARBLED["nan.{}"]["npy"]))
+        read_cloud(put(tmp_path, "a.npy", CORRUPT["nan.{}"]["npy"]))
 
 
 @pytest.mark.parametrize("suffix", EXTENSIONS)

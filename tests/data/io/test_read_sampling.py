@@ -13,7 +13,7 @@ NORMAL = (POS / np.linalg.norm(POS, axis=1, keepdims=True)).astype(np.float32)
 
 
 @pytest.mark.parametrize("number", [3, 7, 20])
-def test_resampling_takes_every_point_before_one_again(tmp_path, number):
+def test_resampling_repeats_no_point_before_all_are_used(tmp_path, number):
     path = tmp_path / "a.npz"
     write_cloud(path, POS, NORMAL, part=np.arange(7))
     cloud = read_cloud(path, num_points=number, seed=1)
@@ -34,7 +34,7 @@ def test_farthest_points_are_those_of_a_plain_search(tmp_path):
     found = read_cloud(tmp_path / "cloud.npy", 10, sampling="farthest")["pos"]
     assert np.array_equal(found, pos[chosen])
     again = read_cloud(tmp_path / "cloud.npy", 10, seed=5, sampling="farthest")["pos"]
-    assert np.array_equal(again, found)  # of so small a cloud all points are looked at
+    assert np.array_equal(again, found)  # all points of so small a cloud are candidates
     with pytest.raises(DGLError, match="'random', 'farthest', got 'first'"):
         read_cloud(tmp_path / "cloud.npy", 10, sampling="first")
 

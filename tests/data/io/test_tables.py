@@ -24,7 +24,7 @@ def test_numbers_are_read_from_commas_and_blanks(tmp_path, text):
 
 def test_only_the_first_rows_are_read(tmp_path):
     path = tmp_path / "table.txt"
-    path.write_text("1 2\n3 4\nrubbish that is never looked at\n")
+    path.write_text("1 2\n3 4\ninvalid, but never read\n")
     np.testing.assert_array_equal(read_table(path, columns=[2], rows=2), [[1, 2], [3, 4]])
 
 

@@ -85,8 +85,8 @@ def test_more_shapes_and_other_classes_leave_a_cloud_as_it_is():
     for own, other in zip(range(1, 8, 2), chairs):
         a, b = some[own][0].ndata, many[other][0].ndata
         assert torch.equal(a["pos"], b["pos"]) and torch.equal(a["normal"], b["normal"])
-        shift = many.class_parts[2][0] - some.class_parts[1][0]
-        assert torch.equal(a["part"] + shift, b["part"])
+        offset = many.class_parts[2][0] - some.class_parts[1][0]
+        assert torch.equal(a["part"] + offset, b["part"])
     assert some.class_names == ["rocket", "chair"] and some.class_parts == [(0, 1, 2), (3, 4, 5)]
 
 
@@ -135,7 +135,7 @@ def test_kept_clouds_are_those_that_were_made(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, message",
     [
         (dict(split="training"), "'train', 'val', 'test'"),
         (dict(split=["train"]), "'train', 'val', 'test'"),
@@ -151,8 +151,8 @@ def test_kept_clouds_are_those_that_were_made(tmp_path):
         (dict(classes=3), "different ones of .* got 3"),
     ],
 )
-def test_wrong_arguments_get_a_sentence(arguments, said):
-    with pytest.raises(DGLError, match=said):
+def test_wrong_arguments_get_a_sentence(arguments, message):
+    with pytest.raises(DGLError, match=message):
         Shapes(**SMALL | arguments)
 
 

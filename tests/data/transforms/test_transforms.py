@@ -87,7 +87,7 @@ def test_the_given_graph_stays_and_types_names_and_clouds_are_kept(transform, dt
 
 @pytest.mark.parametrize("mode", ["so3", "x", "y", "z"])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_rotation_turns_points_and_vectors_alike_each_cloud_its_own_way(mode, dtype):
+def test_rotation_applies_to_points_and_vectors_and_differs_between_clouds(mode, dtype):
     graph = clouds(SIZES, dtype)
     after = RandomRotate(mode, vectors=["own", "many"])(graph)
     tolerance = 1e-4 if dtype == torch.float32 else 1e-10
@@ -119,13 +119,13 @@ def test_a_single_cloud_is_turned_with_all_its_vectors():
 
 def test_angles_cover_the_circle_and_rotations_so3_evenly():
     point = dgl_orient.point_cloud(torch.tensor([[1.0, 0, 0]]).repeat(4000, 1), [1] * 4000)
-    turned = RandomRotate("z")(point).ndata["pos"]
-    angles = torch.atan2(turned[:, 1], turned[:, 0])
+    rotated = RandomRotate("z")(point).ndata["pos"]
+    angles = torch.atan2(rotated[:, 1], rotated[:, 0])
     assert torch.histc(angles, 8, -torch.pi, torch.pi).sub(500).abs().max() < 100
     # On a sphere every coordinate is uniform.
-    turned = RandomRotate("so3")(point).ndata["pos"]
+    rotated = RandomRotate("so3")(point).ndata["pos"]
     for axis in range(3):
-        assert torch.histc(turned[:, axis], 8, -1, 1).sub(500).abs().max() < 100
+        assert torch.histc(rotated[:, axis], 8, -1, 1).sub(500).abs().max() < 100
 
 
 def test_no_rotation_leaves_all_as_it_is():
@@ -160,7 +160,7 @@ def test_normals_stay_perpendicular_to_a_stretched_plane():
     assert torch.equal(after.ndata["normal"][0], torch.zeros(3).double())
 
 
-def test_shifting_moves_points_and_their_targets_only():
+def test_translation_applies_to_points_and_their_targets_only():
     graph = clouds(SIZES, torch.float64)
     after = RandomTranslate(0.3)(graph)
     moved = [b - a for a, b in zip(by_cloud(graph, "pos"), by_cloud(after, "pos"))]
@@ -172,7 +172,7 @@ def test_shifting_moves_points_and_their_targets_only():
         assert torch.equal(after.ndata[name], graph.ndata[name])
 
 
-def test_jitter_is_normal_and_clipped_and_moves_nothing_else():
+def test_jitter_is_gaussian_and_clipped_and_changes_nothing_else():
     graph = dgl_orient.point_cloud(torch.zeros(20000, 3))
     graph.ndata["target_pos"] = torch.zeros(20000, 3)
     after = RandomJitter(0.01, 0.02)(graph)
@@ -202,7 +202,7 @@ def test_dropping_leaves_a_random_part_sort_names():
 
 @pytest.mark.parametrize("method", ["random", "first", "farthest", "random_farthest"])
 @pytest.mark.parametrize("number", [1, 9, 25, 70])
-def test_resampling_takes_every_point_before_one_again(method, number):
+def test_fixed_points_repeats_no_point_before_all_are_used(method, number):
     after = FixedPoints(number, method)(clouds(SIZES))
     assert after.batch_num_nodes().tolist() == [number] * 3
     starts = [0, SIZES[0], SIZES[0] + SIZES[1]]
@@ -225,7 +225,7 @@ def test_farthest_points_spread_out():
 
 
 @pytest.mark.parametrize("sizes", [(60,), (31, 14, 20)], ids=str)
-def test_even_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
+def test_random_farthest_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
     graph = clouds(sizes)
     torch.manual_seed(3)
     points = FixedPoints(7, "random_farthest")(graph).ndata["part"]
@@ -235,23 +235,23 @@ def test_even_points_are_the_farthest_of_twice_as_many_random_ones(sizes):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("sizes", [(60,), SIZES], ids=str)
-def test_the_unit_sphere_has_centroid_0_and_radius_1(dtype, sizes):
+def test_normalized_clouds_have_centroid_0_and_radius_1(dtype, sizes):
     graph = clouds(sizes, dtype)
     after = NormalizeScale(vectors=["own"])(graph)
     pairs = zip(*(by_cloud(g, name) for name in ("pos", "target_pos", "vel", "own") for g in (graph, after)))
     for pos, pos_after, target, target_after, vel, vel_after, own, own_after in pairs:
         assert pos_after.mean(0).abs().max() < 1e-5
         assert pos_after.norm(dim=1).max() == pytest.approx(1, abs=1e-6)
-        centre = pos.double().mean(0)
-        radius = (pos.double() - centre).norm(dim=1).max()
-        expected = ((target.double() - centre) / radius).to(dtype)
+        centroid = pos.double().mean(0)
+        radius = (pos.double() - centroid).norm(dim=1).max()
+        expected = ((target.double() - centroid) / radius).to(dtype)
         torch.testing.assert_close(target_after, expected, rtol=1e-5, atol=1e-5)
         for a, b in ((vel, vel_after), (own, own_after)):
             torch.testing.assert_close(b, (a.double() / radius).to(dtype))
     assert torch.equal(after.ndata["normal"], graph.ndata["normal"])
 
 
-def test_the_unit_sphere_of_ugly_clouds():
+def test_normalization_of_degenerate_and_distant_clouds():
     same = NormalizeScale()(dgl_orient.point_cloud(torch.full((5, 3), 7.0)))
     assert torch.equal(same.ndata["pos"], torch.zeros(5, 3))
     for scale in (1e-30, 1e30):
@@ -352,7 +352,7 @@ def test_they_say_what_they_do():
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1.0, 1e160])
-def test_unit_spheres_of_any_scale(scale):
+def test_normalization_at_any_scale(scale):
     pos = NormalizeScale()(dgl_orient.point_cloud(scale * ball(30), [10, 20])).ndata["pos"]
     for part in pos.split([10, 20]):
         torch.testing.assert_close(part.norm(dim=1).max(), torch.tensor(1.0, dtype=torch.float64))
