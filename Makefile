@@ -7,22 +7,25 @@ STAMP := .venv/installed
 # Without it, importing dgl prints a notice and writes to the home folder.
 export DGLBACKEND := pytorch
 
-.PHONY: help test demo lint bench clean
+.PHONY: help test fuzz demo lint bench clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-test: $(STAMP)  ## run the tests and every docstring's example; ARGS="-k knn" narrows
-	@$(RUN) -m pytest -q $(ARGS)
+test: $(STAMP)  ## run all tests and every docstring's example; ARGS="-k knn" narrows
+	@$(RUN) -m pytest -q -n auto --dist worksteal $(ARGS)
 
-demo: $(STAMP)  ## train networks on shapes in minutes, and see which minds how they are turned
+fuzz: $(STAMP)  ## mutate files and checkpoints for ten minutes; ARGS="--minutes 60" for longer
+	@$(RUN) -m tests.fuzzing $(ARGS)
+
+demo: $(STAMP)  ## train a plain and an oriented network, and test both on rotated shapes
 	@$(RUN) examples/demo.py $(ARGS)
 
 lint: $(STAMP)  ## check the code's style
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 
-bench: $(STAMP)  ## measure the speed; ARGS go to the benchmarks
+bench: $(STAMP)  ## run the speed benchmarks; ARGS are passed on
 	@$(RUN) -m benchmarks $(ARGS)
 
 clean:  ## delete .venv, builds and caches

@@ -1,4 +1,4 @@
-"""Side-by-side measurements: ``python -m benchmarks --help``."""
+"""What measures the library: ``python -m benchmarks --help``; experiments are a package of their own."""
 
 import os
 

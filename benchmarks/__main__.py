@@ -1,27 +1,27 @@
-"""Run measurements and store their results."""
+"""Run benchmarks and store their results."""
 
 from __future__ import annotations
 
 import argparse
 
-from . import growth, knn, layer, loading, network, orientation, precision, recipes, stages
+from . import knn, layer, loading, network, orientation, precision, recipes, scaling, stages
 from .report import store
 
-MODULES = (growth, knn, layer, loading, network, orientation, precision, recipes, stages)
+MODULES = (knn, layer, loading, network, orientation, precision, recipes, scaling, stages)
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Compare alternatives side by side, in one run.",
-        epilog="Example: python -m benchmarks knn --full --store. Networks for particles are compared by "
-        "python -m benchmarks.nbody, those for shapes by python -m benchmarks.modelnet40.",
+        description="Measure the library, side by side with alternatives.",
+        epilog="Example: python -m benchmarks knn --full --store. Experiments, which train networks, are "
+        "python -m benchmarks.experiments.modelnet40 and python -m benchmarks.experiments.nbody.",
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"which of {', '.join(BENCHMARKS)}; all if none is named"
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default all"
     )
-    parser.add_argument("--full", action="store_true", help="the long version, minutes and not seconds")
+    parser.add_argument("--full", action="store_true", help="all cases and repeats, which takes minutes")
     parser.add_argument("--store", action="store_true", help="write benchmarks/results/NAME.json")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

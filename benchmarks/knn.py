@@ -1,4 +1,4 @@
-"""Which neighbour search is fastest where: what ``algorithm="auto"`` of ``knn_graph`` rests on."""
+"""Neighbour search by algorithm and sizes, on which ``algorithm="auto"`` of ``knn_graph`` is based."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import dgl_orient
 
 from .report import compare
 
-# clouds, points a cloud, dimensions, k
+# clouds, points per cloud, dimensions, k
 SHORT = [(8, 1024, 3, 20), (100, 20, 3, 8), (8, 1024, 64, 20)]
 FULL = [
     *SHORT,
@@ -28,7 +28,7 @@ FULL = [
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """Milliseconds of each algorithm, and of ``dgl.knn_graph`` with its sparse format made."""
+    """Milliseconds of each algorithm, and of ``dgl.knn_graph`` including its sparse format."""
     torch.manual_seed(seed)
     rows = []
     for case in FULL if full else SHORT:
@@ -41,7 +41,7 @@ def run(full: bool, seed: int) -> list[dict]:
 
 
 def _alternatives(clouds: int, points: int, dim: int, k: int) -> dict[str, Callable]:
-    """What can be expected to end soon for such clouds."""
+    """The algorithms that are feasible for such clouds."""
     pos = torch.randn(clouds * points, dim)
     names = ["auto", "kd-tree"] if dim <= 16 else ["auto"]
     names += ["dense", "bruteforce"] if points <= 5000 else []

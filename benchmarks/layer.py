@@ -1,4 +1,4 @@
-"""One EdgeConv layer with batch norm: ours against DGL's, PyG's where it is installed, and gathered edges.
+"""An EdgeConv layer with batch norm: ours against DGL's, PyG's where it is installed, and gather/scatter.
 
 8 clouds of 1,024 points, k 20, 64 to 128 features. All compute the same values, which is checked.
 """
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 import dgl_orient
 from dgl_orient import OrientedEdgeConv
 
-from .children import ALLOCATORS, call, peak_megabytes
 from .report import compare
+from .subprocess_runs import ALLOCATORS, peak_megabytes, run_module
 
 CLOUDS, POINTS, NEIGHBOURS, IN, OUT = 8, 1024, 20, 64, 128
 
@@ -28,17 +28,17 @@ def run(full: bool, seed: int) -> list[dict]:
     """Times and their ratios under both allocator settings, and peak memory."""
     rows = []
     for allocator in ALLOCATORS:
-        result = call("benchmarks.layer", "time", seed, 15 if full else 3, allocator=allocator)
+        result = run_module("benchmarks.layer", "time", seed, 15 if full else 3, allocator=allocator)
         for task, seconds in result["seconds"].items():
             row = {"allocator": allocator, "task": task}
             row |= {f"{name} ms": round(1e3 * value, 1) for name, value in seconds.items()}
             row |= {f"{name} / ours": round(value / seconds["ours"], 1) for name, value in seconds.items()}
             rows.append(row)
             print(row, flush=True)
-    rows.append({"largest difference in float32": result["float32"], "in float64": result["float64"]})
+    rows.append({"max difference in float32": result["float32"], "in float64": result["float64"]})
     memory = {
         name: median(
-            call("benchmarks.layer", "memory", seed, name)["megabytes"] for _ in range(5 if full else 1)
+            run_module("benchmarks.layer", "memory", seed, name)["megabytes"] for _ in range(5 if full else 1)
         )
         for name in _names()
     }
@@ -51,7 +51,7 @@ def run(full: bool, seed: int) -> list[dict]:
 
 
 def _names() -> list[str]:
-    return ["ours", "dgl", "gathered", *(["pyg"] if _pyg() else [])]
+    return ["ours", "dgl", "gather/scatter", *(["pyg"] if _pyg() else [])]
 
 
 def _pyg() -> type | None:
@@ -75,15 +75,15 @@ def _layers(dtype: torch.dtype, points: int = POINTS) -> tuple[Tensor, dict[str,
         theirs.phi.weight.copy_(ours.phi.weight)
         joint.weight.copy_(torch.cat([ours.phi.weight, ours.theta.weight], 1))  # of [h_i, h_j - h_i]
 
-    def gathered(feat: Tensor) -> Tensor:
+    def gather_scatter(feat: Tensor) -> Tensor:
         message = norm(joint(torch.cat([feat[dst], feat[src] - feat[dst]], 1)))
         return message.view(len(feat), NEIGHBOURS, OUT).max(1)[0]
 
     layers = {"ours": lambda feat: ours(graph, feat), "dgl": lambda feat: theirs(graph, feat)}
-    layers["gathered"] = gathered
+    layers["gather/scatter"] = gather_scatter
     if _pyg():
         pyg = _pyg()(copy.deepcopy(nn.Sequential(joint, norm)), aggr="max")
-        pyg.nn.load_state_dict(nn.Sequential(joint, norm).state_dict())  # it draws its parameters anew
+        pyg.nn.load_state_dict(nn.Sequential(joint, norm).state_dict())  # it resets its parameters
         edges = torch.stack([src, dst])
         layers["pyg"] = lambda feat: pyg(feat, edges)
     return torch.randn(CLOUDS * points, IN, dtype=dtype, requires_grad=True), layers
@@ -111,7 +111,7 @@ def _time(repeats: int) -> dict:
 
 
 def _memory(name: str) -> dict:
-    # A small run first, so that what libraries set aside once is not counted as the layer's.
+    # A small run first, so that one-time allocations of libraries are not counted.
     for points in (2 * NEIGHBOURS, POINTS):
         feat, layers = _layers(torch.float32, points)
         before = peak_megabytes()

@@ -1,6 +1,6 @@
-"""Feeding against training: seconds a batch of the loader alone, and of a training step on such a batch.
+"""Loading against training: seconds of the loader per batch, and of a training step on such a batch.
 
-32 clouds of 1,024 points, turned, scaled and jittered; loaded by this process, by one worker and by two.
+32 clouds of 1,024 points, rotated, scaled and jittered; loaded by this process, by one worker and by two.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from dgl.transforms import Compose
-from torch import nn
 
 from dgl_orient.data.dataset import PointCloudDataset, PointClouds
 from dgl_orient.data.loader import PointCloudLoader, point_cloud_loader
 from dgl_orient.data.transforms import RandomJitter, RandomRotate, RandomScale
 from dgl_orient.models import DGCNN, OrientedDGCNN
 
-from .report import compare
+from .report import compare, training_step
 
 BATCH, POINTS, BATCHES, CLASSES = 32, 1024, 8, 40
 WORKERS = (0, 1, 2)
 
 
 class RandomClouds(PointCloudDataset):
-    """As many clouds as an epoch of the measurement needs."""
+    """The random clouds of an epoch."""
 
     def process(self) -> None:
         rng = np.random.default_rng(self.seed)
@@ -35,7 +34,7 @@ class RandomClouds(PointCloudDataset):
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """A row for each network and number of workers: how many times a step outlasts the loading."""
+    """A row for each network and number of workers: time of a step in units of loading."""
     torch.manual_seed(seed)
     dataset = RandomClouds(
         "random", seed=seed, transform=Compose([RandomRotate("so3"), RandomScale(), RandomJitter()])
@@ -50,7 +49,7 @@ def run(full: bool, seed: int) -> list[dict]:
     batch = next(iter(loaders[0]))
     seconds = compare(
         {f"{workers} workers": _epoch(loader) for workers, loader in loaders.items()}
-        | {name: _step(network, *batch) for name, network in networks.items()},
+        | {name: training_step(network, *batch) for name, network in networks.items()},
         repeats=7 if full else 1,
     )
     rows = []
@@ -70,14 +69,3 @@ def _epoch(loader: PointCloudLoader) -> Callable[[], None]:
             pass
 
     return epoch
-
-
-def _step(network: nn.Module, graph, label: torch.Tensor) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(network(graph), label).backward()
-        optimizer.step()
-
-    return step

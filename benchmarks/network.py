@@ -1,7 +1,7 @@
 """One training step (forward, backward, Adam) of whole networks: 8 clouds of 1,024 points.
 
-``OrientedDGCNN`` at the reference architecture against itself on gathered edges, and against a plain
-DGCNN of DGL's own EdgeConv layers of the same widths; ``OrientedRSCNN`` against its form on gathered edges.
+``OrientedDGCNN`` with the reference architecture against itself by gather/scatter, and against a plain DGCNN
+of DGL's own EdgeConv layers of the same widths; ``OrientedRSCNN`` against itself by gather/scatter.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 
 import dgl
 import torch
@@ -19,38 +18,38 @@ import dgl_orient
 from dgl_orient.models import DGCNN, OrientedDGCNN, OrientedRSCNN
 from dgl_orient.models.blocks import CloudClassifier, model_inputs
 
-from .children import ALLOCATORS, call
-from .gathered import gathered_layers
-from .report import compare
+from .gather_scatter import gather_scatter_layers
+from .report import compare, training_step
+from .subprocess_runs import ALLOCATORS, run_module
 
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
 
 class DGLsDGCNN(nn.Module):
-    """DGCNN as DGL's users write it: ``dgl.knn_graph`` and ``dgl.nn.EdgeConv``."""
+    """DGCNN of DGL's own functions: ``dgl.knn_graph`` and ``dgl.nn.EdgeConv``."""
 
     def __init__(self, num_classes: int, widths=(64, 64, 128, 256), k: int = 20) -> None:
         super().__init__()
         self.k = k
-        sizes = [3, *widths]
-        self.convs = nn.ModuleList(dgl.nn.EdgeConv(a, b, batch_norm=True) for a, b in zip(sizes, widths))
+        channels = [3, *widths]
+        self.convs = nn.ModuleList(dgl.nn.EdgeConv(a, b, batch_norm=True) for a, b in zip(channels, widths))
         self.head = CloudClassifier(sum(widths), num_classes, 1024, (512, 256), 0.5)
 
     def forward(self, graph: dgl.DGLGraph) -> torch.Tensor:
-        feat, sizes, *_ = model_inputs(graph, self)
+        feat, num_points, *_ = model_inputs(graph, self)
         outputs = []
         for conv in self.convs:
-            knn = dgl.knn_graph(feat.detach().view(len(sizes), -1, feat.shape[1]), self.k)
+            knn = dgl.knn_graph(feat.detach().view(len(num_points), -1, feat.shape[1]), self.k)
             feat = nn.functional.leaky_relu(conv(knn, feat), 0.2)
             outputs.append(feat)
-        return self.head(sizes, torch.cat(outputs, 1))
+        return self.head(num_points, torch.cat(outputs, 1))
 
 
 def run(full: bool, seed: int) -> list[dict]:
     """Times and their ratios under both allocator settings."""
     rows = []
     for allocator in ALLOCATORS:
-        seconds = call("benchmarks.network", seed, 5 if full else 1, allocator=allocator)
+        seconds = run_module("benchmarks.network", seed, 5 if full else 1, allocator=allocator)
         for ours, others in PAIRS.items():
             row = {"allocator": allocator, "network": ours, "seconds": round(seconds[ours], 3)}
             row |= {f"{name} s": round(seconds[name], 3) for name in others}
@@ -61,34 +60,31 @@ def run(full: bool, seed: int) -> list[dict]:
 
 
 PAIRS = {
-    "OrientedDGCNN": ["OrientedDGCNN on gathered edges", "DGCNN of dgl.nn.EdgeConv", "DGCNN"],
-    "OrientedRSCNN": ["OrientedRSCNN on gathered edges"],
+    "OrientedDGCNN": ["OrientedDGCNN by gather/scatter", "DGCNN of dgl.nn.EdgeConv", "DGCNN"],
+    "OrientedRSCNN": ["OrientedRSCNN by gather/scatter"],
 }
 
 
-def _step(network: nn.Module, gathered: bool = False) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+def _step(network: nn.Module, gather_scatter: bool = False) -> Callable[[], None]:
     cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * POINTS, 3), [POINTS] * CLOUDS)
-    label = torch.arange(CLOUDS)
+    step = training_step(network, cloud, torch.arange(CLOUDS))
 
-    def step() -> None:
-        with gathered_layers() if gathered else nullcontext():
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(network(cloud), label).backward()
-            optimizer.step()
+    def gather_scatter_step() -> None:
+        with gather_scatter_layers():
+            step()
 
-    return step
+    return gather_scatter_step if gather_scatter else step
 
 
 @torch.no_grad()
 def _check_same(network: nn.Module) -> None:
-    """Stop unless the gathered form computes what the network does."""
+    """Raise unless gather/scatter computes the same."""
     cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * 128, 3).double(), [128] * CLOUDS)
     network = network.double().train()
     torch.manual_seed(0)
     ours = network(cloud)
     torch.manual_seed(0)
-    with gathered_layers():
+    with gather_scatter_layers():
         plain = network(cloud)
     torch.testing.assert_close(plain, ours, rtol=1e-8, atol=1e-8)
 
@@ -98,11 +94,11 @@ def _time(repeats: int) -> dict[str, float]:
     _check_same(OrientedRSCNN(CLASSES))
     steps = {
         "OrientedDGCNN": _step(OrientedDGCNN(CLASSES)),
-        "OrientedDGCNN on gathered edges": _step(OrientedDGCNN(CLASSES), gathered=True),
+        "OrientedDGCNN by gather/scatter": _step(OrientedDGCNN(CLASSES), gather_scatter=True),
         "DGCNN of dgl.nn.EdgeConv": _step(DGLsDGCNN(CLASSES)),
         "DGCNN": _step(DGCNN(CLASSES)),
         "OrientedRSCNN": _step(OrientedRSCNN(CLASSES)),
-        "OrientedRSCNN on gathered edges": _step(OrientedRSCNN(CLASSES), gathered=True),
+        "OrientedRSCNN by gather/scatter": _step(OrientedRSCNN(CLASSES), gather_scatter=True),
     }
     return compare(steps, repeats)
 

@@ -1,7 +1,7 @@
-"""Which V-GConv serves orientation learning best: what the defaults of ``OrientationNet`` rest on.
+"""Variants of V-GConv for learning orientations, on which the defaults of ``OrientationNet`` are based.
 
-Each variant learns to lay the first axis of every point along the surface's normal, on shapes whose normals
-are known; the score is the mean of 1 - \\|cos\\| on shapes it has not seen.
+Each variant learns to align the first axis of every point with the normal, on shapes with known normals; the
+error is the mean of 1 - \\|cos\\| on other shapes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ VARIANTS = {
     "default": {},
     "edges=relative": {"edges": "relative"},
     "edges=plain": {"edges": "plain"},
-    "message=sender": {"message": "sender"},
-    "message=receiver": {"message": "receiver"},
+    "message_from=sender": {"message_from": "sender"},
+    "message_from=receiver": {"message_from": "receiver"},
     "message_layers=2": {"message_layers": 2},
     "message_layers=3": {"message_layers": 3},
     "vector_activation=sigmoid": {"vector_activation": torch.sigmoid},
@@ -76,7 +76,7 @@ def _error(net: OrientationNet, pos: torch.Tensor, normal: torch.Tensor) -> torc
 
 
 def shapes(count: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Points and normals of randomly proportioned ellipsoids and boxes, noisy and in any pose."""
+    """Points and normals of random ellipsoids and boxes, with noise, randomly rotated."""
     clouds = []
     for number in range(count):
         axes = torch.rand(3, generator=generator) + 0.4

@@ -1,4 +1,4 @@
-"""How closely orientations turn with the cloud in float32 and float64: quantiles over frames and draws."""
+"""Equivariance error of orientations in float32 and float64: quantiles over points and random networks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUANTILES = (0.5, 0.99, 0.999)
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """Largest error of each frame after a random rotation, on full and on exactly flat clouds."""
+    """The maximal error of each orientation after a random rotation, on full and on exactly flat clouds."""
     rows = []
     for edges in ("radial", "relative", "plain"):
         for flat in (False, True):
@@ -22,7 +22,7 @@ def run(full: bool, seed: int) -> list[dict]:
                 row = {"edges": edges, "cloud": "plane" if flat else "ball", "dtype": str(dtype)[6:]}
                 values = errors.quantile(torch.tensor(QUANTILES, dtype=torch.float64)).tolist()
                 row |= {f"quantile {q}": float(f"{value:.1e}") for q, value in zip(QUANTILES, values)}
-                row["share above 1e-4"] = round(float((errors > 1e-4).double().mean()), 5)
+                row["fraction above 1e-4"] = round(float((errors > 1e-4).double().mean()), 5)
                 rows.append(row)
                 print(row, flush=True)
     return rows
@@ -36,7 +36,7 @@ def _errors(edges: str, flat: bool, dtype: torch.dtype, seed: int) -> torch.Tens
         pos[:, 2] = 0
         pos = pos @ random_rotation(dtype=torch.float64).T
     rotation = random_rotation(dtype=torch.float64)
-    graph = dgl_orient.knn_graph(pos, NEIGHBOURS)  # the same for both: this is not about ties
+    graph = dgl_orient.knn_graph(pos, NEIGHBOURS)  # the same for both: ties are another matter
     net = OrientationNet(num_orientations=2, edges=edges).to(dtype)
-    plain, turned = (net(graph, x.to(dtype)).double() for x in (pos, pos @ rotation.T))
-    return (turned - rotation @ plain).abs().amax((2, 3)).flatten()
+    orient, rotated = (net(graph, x.to(dtype)).double() for x in (pos, pos @ rotation.T))
+    return (rotated - rotation @ orient).abs().amax((2, 3)).flatten()

@@ -1,4 +1,4 @@
-"""Timing of alternatives, and storing of results with what they depend on."""
+"""Timing of alternatives, and results with the machine and versions they depend on."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from statistics import median
 
 import dgl
 import torch
+from torch import nn
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def compare(alternatives: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each alternative, run in turns so that all meet the same disturbances."""
+    """Median seconds of each alternative, run alternately so that load of the machine affects all alike."""
     for function in alternatives.values():
         function()
     times: dict[str, list[float]] = {name: [] for name in alternatives}
@@ -27,6 +28,18 @@ def compare(alternatives: dict[str, Callable[[], object]], repeats: int) -> dict
             function()
             times[name].append(time.perf_counter() - start)
     return {name: median(values) for name, values in times.items()}
+
+
+def training_step(network: nn.Module, graph: dgl.DGLGraph, label: torch.Tensor) -> Callable[[], None]:
+    """A function that makes a training step (forward, backward, Adam) of a classification network."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(network(graph), label).backward()
+        optimizer.step()
+
+    return step
 
 
 def store(name: str, rows: list[dict], full: bool, seed: int) -> None:
@@ -40,7 +53,7 @@ def store(name: str, rows: list[dict], full: bool, seed: int) -> None:
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on."""
+    """Machine and versions on which figures depend."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),

@@ -1,8 +1,8 @@
-"""Where the time of a training step of ``OrientedDGCNN`` goes, and how far each stage is from its floor.
+"""Time of the stages of a training step of ``OrientedDGCNN``, and how far each is from its lower bound.
 
-The floor of a stage is the time of its matrix products at the machine's measured rate, and of writing and
-reading once what it keeps for the backward pass at the measured bandwidth; for neighbour search that of the
-distances' products, and of writing and reading the distances. 8 clouds of 1,024 points.
+The bound of a stage is the time of its matrix products at the measured FLOP rate, and of writing and reading
+once what it saves for the backward pass at the measured bandwidth; for neighbour search, of the products for
+the distances, and of writing and reading the distances. 8 clouds of 1,024 points.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
 
 def run(full: bool, seed: int) -> list[dict]:
-    """Seconds, share and floor of each stage, forward and backward, and of the whole step."""
+    """Time, fraction and lower bound of each stage, forward and backward, and of the whole step."""
     torch.manual_seed(seed)
     repeats = 7 if full else 1
     rate, bandwidth = _matmul_rate(), _copy_bandwidth()
@@ -36,14 +36,14 @@ def run(full: bool, seed: int) -> list[dict]:
     for _ in range(repeats + 1):
         for name, value in _stage_seconds(net, cloud).items():
             seconds[name].append(value)
-    floors = _floors(net, cloud, rate, bandwidth)
+    bounds = _bounds(net, cloud, rate, bandwidth)
     whole = median(seconds["whole step"][1:])
     rows = [{"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}]
     for name, values in seconds.items():
-        value, floor = median(values[1:]), floors.get(name, sum(floors.values()))
-        row = {"stage": name, "ms": round(1e3 * value, 1), "share": round(value / whole, 3)}
+        value, bound = median(values[1:]), bounds.get(name, sum(bounds.values()))
+        row = {"stage": name, "ms": round(1e3 * value, 1), "fraction": round(value / whole, 3)}
         if name != "optimizer":
-            row |= {"floor ms": round(1e3 * floor, 1), "times the floor": round(value / floor, 1)}
+            row |= {"bound ms": round(1e3 * bound, 1), "times the bound": round(value / bound, 1)}
         rows.append(row)
     for row in rows:
         print(row, flush=True)
@@ -51,30 +51,28 @@ def run(full: bool, seed: int) -> list[dict]:
 
 
 def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
-    """The forward pass of each stage on inputs of its own; neighbour search is part of two of them."""
-    pos, sizes, *_ = model_inputs(cloud, net)
-    near, graph = (knn_graph(pos, k, sizes) for k in (net.orientation_encoder.k, net.backbone.k))
+    """The forward pass of each stage on given inputs; neighbour search is part of two of them."""
+    pos, num_points, *_ = model_inputs(cloud, net)
+    encoder, backbone = net.orientation_encoder, net.backbone
     with torch.no_grad():
-        oriented = net.orientation_encoder(near, pos)
-        points = net.backbone(graph, oriented.feat, pos, oriented.orient)
+        oriented = encoder(knn_graph(pos, encoder.k, num_points), pos)
+        points = backbone(knn_graph(pos, backbone.k, num_points), oriented.feat, pos, oriented.orient)
     feat, orient, points = (x.detach().requires_grad_() for x in (oriented.feat, oriented.orient, points))
     return {
-        "orientation": lambda: list(
-            net.orientation_encoder(knn_graph(pos, net.orientation_encoder.k, sizes), pos)[:2]
-        ),
-        "convs": lambda: [net.backbone(knn_graph(pos, net.backbone.k, sizes), feat, pos, orient)],
-        "head": lambda: [net.head(sizes, points)],
+        "orientation": lambda: list(encoder(knn_graph(pos, encoder.k, num_points), pos)[:2]),
+        "convs": lambda: [backbone(knn_graph(pos, backbone.k, num_points), feat, pos, orient)],
+        "head": lambda: [net.head(num_points, points)],
     }
 
 
 def _stage_seconds(net: OrientedDGCNN, cloud) -> dict[str, float]:
-    searching: list[float] = []
+    search_seconds: list[float] = []
     result = {"kNN": 0.0}
     for name, forward in _stages(net, cloud).items():
-        searching.clear()
-        with _timed_search(searching):
-            result[name] = _timed(lambda forward=forward: _backward(forward())) - sum(searching)
-        result["kNN"] += sum(searching)
+        search_seconds.clear()
+        with _timed_search(search_seconds):
+            result[name] = _timed(lambda forward=forward: _backward(forward())) - sum(search_seconds)
+        result["kNN"] += sum(search_seconds)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     label = torch.arange(CLOUDS)
 
@@ -98,7 +96,7 @@ def _timed(function: Callable[[], object]) -> float:
 
 @contextmanager
 def _timed_search(seconds: list[float]) -> Iterator[None]:
-    """Within it, the time of every neighbour search is noted."""
+    """Context that records the time of every neighbour search."""
 
     def timed(*arguments, **options):
         start = time.perf_counter()
@@ -111,26 +109,26 @@ def _timed_search(seconds: list[float]) -> Iterator[None]:
         yield
 
 
-def _floors(net: OrientedDGCNN, cloud, rate: float, bandwidth: float) -> dict[str, float]:
-    # Neighbours are searched for among the features of all layers but the last. The tree that finds those in
-    # space is not counted: its floor is taken to be nothing.
+def _bounds(net: OrientedDGCNN, cloud, rate: float, bandwidth: float) -> dict[str, float]:
+    # Neighbours are searched among the features of all layers but the last. The k-d tree for neighbours in
+    # space is not counted: its bound is taken as 0.
     widths = [conv.out_feats for conv in net.backbone.convs[:-1]]
     pairs = CLOUDS * POINTS**2
     search_flops = 2 * pairs * sum(widths)
     result = {"kNN": search_flops / rate + len(widths) * 2 * 4 * pairs / bandwidth}
     for name, forward in _stages(net, cloud).items():
-        kept: dict[int, int] = {}
+        saved: dict[int, int] = {}
 
-        def note(tensor: Tensor, kept: dict[int, int] = kept) -> Tensor:
-            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        def record(tensor: Tensor, saved: dict[int, int] = saved) -> Tensor:
+            saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
             return tensor
 
         with FlopCounterMode(display=False) as counter:
-            with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            with torch.autograd.graph.saved_tensors_hooks(record, lambda tensor: tensor):
                 outputs = forward()
             _backward(outputs)
         flops = counter.get_total_flops() - (search_flops if name == "convs" else 0)
-        result[name] = flops / rate + 2 * sum(kept.values()) / bandwidth
+        result[name] = flops / rate + 2 * sum(saved.values()) / bandwidth
     return result
 
 
@@ -140,7 +138,7 @@ def _matmul_rate() -> float:
 
 
 def _copy_bandwidth() -> float:
-    """Bytes read and written a second, of tensors too large for any cache."""
+    """Bytes read and written per second, of tensors too large for any cache."""
     a = torch.randn(1 << 26)
     b = torch.empty_like(a)
     return 2 * a.nbytes / min(_timed(lambda: b.copy_(a)) for _ in range(7))

@@ -1,4 +1,4 @@
-"""Networks on point clouds that are indifferent to pose, as layers for DGL."""
+"""Rotation-invariant and rotation-equivariant networks on point clouds, as layers for DGL."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import data, geometry, graph, metrics, models, nn, plot, testing, train
-    from .go.pretrained import pretrained
+    from . import config, data, geometry, graph, metrics, models, nn, plot, testing, train, zoo
     from .graph import knn_graph, point_cloud
     from .nn import (
         EquivariantReadout,
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
         OrientedEdgeConv,
         OrientedRSConv,
     )
+    from .zoo.pretrained import pretrained
+
+    __version__: str
 
 __all__ = [
     "EquivariantReadout",
@@ -27,6 +29,8 @@ __all__ = [
     "OrientedConv",
     "OrientedEdgeConv",
     "OrientedRSConv",
+    "__version__",
+    "config",
     "data",
     "geometry",
     "graph",
@@ -39,16 +43,19 @@ __all__ = [
     "pretrained",
     "testing",
     "train",
+    "zoo",
 ]
 
-_FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".go.pretrained"}
+_FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".zoo.pretrained"}
 
 
 def __getattr__(name: str):
-    # Imported when first asked for: the command line answers --help without waiting for torch.
+    # Imported on first access, so that the command line answers --help without importing torch.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _FUNCTIONS:
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("dgl-orient")
+    elif name in _FUNCTIONS:
         value = getattr(import_module(_FUNCTIONS[name], __name__), name)
     elif name[0].isupper():
         value = getattr(import_module(".nn", __name__), name)

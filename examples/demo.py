@@ -1,8 +1,8 @@
-"""Train networks on everyday shapes in a few minutes, and see which of them minds how shapes are turned.
+"""Train networks on synthetic shapes in a few minutes, and compare their accuracy under rotations.
 
-An oriented network and its plain twin learn from shapes that stand upright, turned about the vertical only
-(z), and from shapes in any pose (SO(3)); each is then asked about shapes that it has not seen. Last, the
-oriented one tells the classes of a few files. Run it with ``make demo``: within five minutes on two cores.
+An oriented network and its plain counterpart are trained on shapes rotated about the vertical (z) and on
+shapes under arbitrary rotations (SO(3)), and evaluated on the test set. Finally the oriented one classifies a
+few files. Run it with ``make demo``: within five minutes on two cores.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import torch
 from dgl import DGLError
 from tqdm import tqdm
 
+from dgl_orient.config.build import build, data_set
+from dgl_orient.config.recipe import check, read
 from dgl_orient.data import PROTOCOLS, RandomRotate, Shapes, write_cloud
 from dgl_orient.go.apply import apply
-from dgl_orient.go.build import build, data_set
 from dgl_orient.go.environment import prepare
-from dgl_orient.go.recipe import check, read
 from dgl_orient.train.loop import Splits, fit
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 NETWORKS = {"oriented": "pointcls_shapes_oriented-dgcnn-quick", "plain": "pointcls_shapes_dgcnn-quick"}
-#: How shapes are turned in training, and the protocols by which the networks are then scored; the first one
-#: chooses the best epoch.
+#: Rotations in training, and the protocols by which the networks are then evaluated; the first one selects
+#: the best epoch.
 TRAININGS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
 NUM_FILES = 6
 
@@ -45,24 +45,24 @@ def recipe_of(network: str, rotations: str, changes: dict) -> dict:
 
 
 def with_protocol(recipe: dict, name: str) -> dict:
-    """The recipe with clouds turned in another way."""
+    """The recipe with other rotations."""
     return recipe | {"general_pipeline": recipe["general_pipeline"] | {"protocol": name}}
 
 
 def train(rotations: str, changes: dict, folder: Path) -> None:
-    """Train both networks by shapes that are turned in one way; the results are in folders of their names."""
+    """Train both networks with one kind of rotations; results are in ``folder/ROTATIONS/NETWORK``."""
     torch.set_num_threads(1)
     for network in NETWORKS:
         recipe = recipe_of(network, rotations, changes)
         job = build(recipe)
         tests = {name: data_set(with_protocol(recipe, name), "test") for name in TRAININGS[rotations]}
         splits = Splits(job.splits.train, job.splits.val, tests)
-        kept = folder / rotations / network
-        fit(job.task, job.make_model, splits, job.settings, recipe, kept, progress=False)
+        results = folder / rotations / network
+        fit(job.task, job.make_model, splits, job.settings, recipe, results, progress=False)
 
 
 def train_all(changes: dict, folder: Path) -> None:
-    """All trainings, those by upright shapes on one core and those by shapes in any pose on another."""
+    """All trainings, those with rotations about z on one core and those with SO(3) on another."""
     num_epochs = recipe_of("oriented", "z", changes)["general_pipeline"]["num_epochs"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     total = num_epochs * len(TRAININGS) * len(NETWORKS)
@@ -86,23 +86,23 @@ def train_all(changes: dict, folder: Path) -> None:
 
 
 def num_logged(folder: Path) -> int:
-    """How many epochs all trainings have had."""
+    """The number of epochs that all trainings have completed."""
     return sum(len(log.read_text().splitlines()) for log in folder.glob("*/*/run_0/log.jsonl"))
 
 
 def show_accuracies(folder: Path) -> None:
-    """Both networks side by side."""
+    """Print the accuracy of both networks by protocol."""
     print(f"\n{'accuracy, trained/tested by':28s}" + "".join(f"{name:>10s}" for name in PROTOCOLS))
     for network in NETWORKS:
-        found = {}
+        accuracy = {}
         for rotations in TRAININGS:
             results = json.loads((folder / rotations / network / "results.json").read_text())
-            found |= {name: values["accuracy"]["mean"] for name, values in results["metrics"].items()}
-        print(f"{network:28s}" + "".join(f"{found[name]:10.1%}" for name in PROTOCOLS))
+            accuracy |= {name: values["accuracy"]["mean"] for name, values in results["metrics"].items()}
+        print(f"{network:28s}" + "".join(f"{accuracy[name]:10.1%}" for name in PROTOCOLS))
 
 
 def classify_files(folder: Path) -> None:
-    """Write shapes in random poses to files, and let the network that was trained by z tell what they are."""
+    """Write randomly rotated shapes to files, and classify them by the oriented network trained with z."""
     shapes = Shapes("test", num_points=512, num_shapes=40, transform=RandomRotate("so3"), seed=1)
     (folder / "files").mkdir()
     for number in range(NUM_FILES):
@@ -118,24 +118,24 @@ def classify_files(folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, help="train for so many epochs")
-    parser.add_argument("--shapes", type=int, help="train by so many shapes")
-    parser.add_argument("--folder", type=Path, help="keep what is trained and predicted in this new folder")
-    parser.add_argument("--train", nargs=3, help=argparse.SUPPRESS)  # what one core does
+    parser.add_argument("--epochs", type=int, help="number of epochs")
+    parser.add_argument("--shapes", type=int, help="number of training shapes")
+    parser.add_argument("--folder", type=Path, help="a new folder for checkpoints and predictions")
+    parser.add_argument("--train", nargs=3, help=argparse.SUPPRESS)  # the trainings of one core
     options = parser.parse_args(arguments)
     prepare()
     if options.train:
         rotations, changes, folder = options.train
         train(rotations, json.loads(changes), Path(folder))
         return
-    began = time.perf_counter()
+    start = time.perf_counter()
     with contextlib.ExitStack() as stack:
         if options.folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         else:
             folder = options.folder
             folder.mkdir(parents=True)
-        # The shapes are made once for all trainings.
+        # The shapes are generated once for all trainings.
         changes = {"data": {"save_dir": str(folder / "shapes")}, "general_pipeline": {}}
         if options.shapes:
             changes["data"]["num_shapes"] = {"train": options.shapes, "val": 20, "test": 20}
@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
             classify_files(folder)
         except DGLError as error:
             sys.exit(str(error))
-    print(f"\nAll of it took {time.perf_counter() - began:.0f} seconds.")
+    print(f"\nAll of it took {time.perf_counter() - start:.0f} seconds.")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,14 @@ hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=No
 hypothesis.settings.load_profile("repeatable")
 
 
+if (
+    "PYTEST_XDIST_WORKER_COUNT" in os.environ
+):  # the workers share the cores, and so do the processes they start
+    threads = max(1, (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)

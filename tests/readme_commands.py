@@ -19,9 +19,9 @@ import yaml
 from packaging.requirements import Requirement
 
 from benchmarks.__main__ import BENCHMARKS
+from dgl_orient.config.registry import PIPELINES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
-from dgl_orient.go.names import PIPELINES
 from tests.go import tiny
 
 TOP = Path(__file__).parents[1]

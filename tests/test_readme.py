@@ -8,8 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 import dgl_orient
-from dgl_orient.go import cli, registry
-from dgl_orient.go.factories import MODEL_FACTORIES, DataFactory
+from dgl_orient.config import registry
+from dgl_orient.go import cli
 from tests.clouds import ball
 from tests.readme import README, all_code, commands, python_blocks, shell_blocks
 from tests.readme_commands import TOP, Reader, check_pip, shrink
@@ -22,15 +22,15 @@ def test_quick_start_is_about_ten_lines_and_equivariant():
     )
     values = {}
     exec(block, values)
-    assert (values["turned"] - values["turn"] @ values["orient"]).abs().max() < 1e-3
-    seen = dgl_orient.geometry.to_local(
-        values["turned"][values["dst"], 0],
-        (values["pos"][values["src"]] - values["pos"][values["dst"]]) @ values["turn"].T,
+    assert (values["rotated"] - values["rotation"] @ values["orient"]).abs().max() < 1e-3
+    local = dgl_orient.geometry.to_local(
+        values["rotated"][values["dst"], 0],
+        (values["pos"][values["src"]] - values["pos"][values["dst"]]) @ values["rotation"].T,
     )
-    assert (seen - values["seen"]).abs().quantile(0.99) < 1e-4
+    assert (local - values["local"]).abs().quantile(0.99) < 1e-4
 
 
-@pytest.mark.parametrize("heading", ["A trained network", "What is in it", "Data"])
+@pytest.mark.parametrize("heading", ["Pretrained model", "What is in it", "Data"])
 def test_other_examples_run(heading):
     blocks = python_blocks(heading)
     assert blocks
@@ -67,8 +67,6 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for table in ("_data", "_models", "_imported"):  # what is registered is gone afterwards
         monkeypatch.setattr(registry, table, getattr(registry, table).copy())
-    for factory in (DataFactory, *MODEL_FACTORIES.values()):
-        monkeypatch.setattr(factory, "registry", factory.registry.copy())
     modules = dict(_module(code.text) for code in all_code() if code.text.startswith("# my_"))
     for name, text in modules.items():
         (tmp_path / f"{name}.py").write_text(text)

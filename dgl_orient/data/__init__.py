@@ -1,12 +1,12 @@
-"""Data sets, readers of files, and transforms."""
+"""Data sets, readers and writers of files, transforms and loaders."""
 
 from dgl.transforms import Compose
 
 from .charged_particle_files import ChargedParticleFiles
 from .charged_particles import ChargedParticles
 from .dataset import PointCloudDataset, PointClouds
-from .files import read_cloud, write_cloud
 from .folder import FolderDataset
+from .io import read_cloud, write_cloud
 from .loader import PointCloudLoader, point_cloud_loader
 from .modelnet import ModelNet10, ModelNet40
 from .protocols import PROTOCOLS, Protocol, protocol

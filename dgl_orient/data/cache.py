@@ -1,13 +1,13 @@
-"""One file that holds processed clouds: whole or not there at all, and never older than its source."""
+"""One file of processed point clouds: complete or absent, and never older than its source files."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import math
 import os
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -15,32 +15,22 @@ from typing import BinaryIO
 import numpy as np
 from dgl import DGLError
 
-from .._whole_files import reason, whole_file
+from .._atomic import atomic_write, reason
+from .io.numpy_files import read_header
 
 try:
     import fcntl
 except ImportError:  # Windows: two processes may both do the work, and the last one's file stays
     fcntl = None
 
-__all__ = ["fingerprint", "is_current", "load_arrays", "locked", "save_arrays"]
+__all__ = ["fingerprint", "is_current", "load_array", "locked", "save_arrays"]
 
-_ABOUT = "about"
-#: What reading a file raises that is not an archive of arrays, or a damaged one.
-_BROKEN = (
-    OSError,
-    ValueError,
-    KeyError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_FINGERPRINT = "fingerprint"
+_BLOCK_BYTES = 1 << 22
 
 
 def fingerprint(settings: object, sources: Iterable[Path] = ()) -> str:
-    """A text that changes with the settings, and with the names, sizes or times of the source files."""
+    """A hash of the settings and of the names, sizes and times of the source files."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for path in sorted(sources):
         status = os.stat(path)
@@ -48,18 +38,18 @@ def fingerprint(settings: object, sources: Iterable[Path] = ()) -> str:
     return digest.hexdigest()
 
 
-def save_arrays(path: Path, arrays: dict[str, np.ndarray], about: str) -> None:
-    """Write arrays so that ``path`` holds either what it held before or all of them.
+def save_arrays(path: Path, arrays: dict[str, np.ndarray], key: str) -> None:
+    """Write arrays atomically, with the fingerprint ``key``.
 
     Raises
     ------
     DGLError
-        If the file cannot be written; what was there before stays.
+        If the file cannot be written; a previous file stays.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            _write_archive(file, {_ABOUT: np.array(about)} | arrays)
+        with atomic_write(path) as file:
+            _write_archive(file, {_FINGERPRINT: np.array([key])} | arrays)
     except OSError as error:
         raise DGLError(
             f"Cannot write the cache {path}: {reason(error)}; free some space or name another folder in "
@@ -75,24 +65,48 @@ def _write_archive(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
-def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """What :func:`save_arrays` wrote. Nothing in the file is ever executed."""
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files if name != _ABOUT}
+def load_array(archive: zipfile.ZipFile, name: str, keep: np.ndarray | None = None) -> np.ndarray:
+    """An array that :func:`save_arrays` wrote, or the rows of it where ``keep`` is true.
+
+    The file is read block by block up to its checksum, so that rows that are not kept take no memory.
+    Nothing in the file is ever executed.
+    """
+    with archive.open(f"{name}.npy") as member:
+        shape, fortran_order, dtype = read_header(member)
+        if dtype.hasobject or fortran_order:
+            raise ValueError(f"{name} is no plain array")
+        if math.prod(shape) * dtype.itemsize > archive.getinfo(f"{name}.npy").compress_size:
+            raise ValueError(f"{name} is truncated")
+        if keep is None:
+            keep = np.ones(shape[:1], bool)
+        if keep.shape != shape[:1]:
+            raise ValueError(f"{name} has {shape[:1]} rows instead of {keep.shape}")
+        array = np.empty((int(keep.sum()), *shape[1:]), dtype)
+        row_bytes = math.prod(shape[1:]) * dtype.itemsize
+        rows, filled = max(1, _BLOCK_BYTES // max(1, row_bytes)), 0
+        for start in range(0, len(keep), rows):
+            kept = keep[start : start + rows]
+            content = member.read(len(kept) * row_bytes)
+            block = np.frombuffer(content, dtype).reshape(len(kept), *shape[1:])[kept]
+            array[filled : filled + len(block)] = block
+            filled += len(block)
+        if member.read(1):
+            raise ValueError(f"{name} has more rows than its header says")
+    return array
 
 
-def is_current(path: Path, about: str) -> bool:
-    """Whether the file is there and was written for this fingerprint."""
+def is_current(path: Path, key: str) -> bool:
+    """Whether the file exists and has this fingerprint."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return str(archive[_ABOUT]) == about
-    except _BROKEN:
+        with zipfile.ZipFile(path) as archive:
+            return load_array(archive, _FINGERPRINT).tolist() == [key]
+    except Exception:  # zipfile and NumPy raise exceptions of many types for a damaged file
         return False
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Within it, no other process is in it for the same path; a killed process lets go of it."""
+    """Exclude other processes for the same path; the lock of a killed process is released."""
     if fcntl is None:
         yield
         return

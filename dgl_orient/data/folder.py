@@ -1,81 +1,79 @@
-"""Users' own files as a data set: a folder for each class, or a list."""
+"""Files of one's own as a data set: a folder for each class, or a CSV list."""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
-from dgl import DGLError, DGLGraph
-from tqdm import tqdm
+from dgl import DGLError
 
-from .._validation import as_integer
+from .._validation import check_integer
+from .choices import Axis, FolderSplit, Split, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
-from .files import check_columns, read_cloud
-from .listings import SPLITS, list_shapes
-from .splits import check_split, stratified_split
-from .tables import check_num_points
+from .folder_listing import list_shape_files
+from .io.read import check_columns, read_cloud
+from .progress import progress_bar
+from .sampling import check_num_points
+from .splits import check_fraction, stratified_split
 
 __all__ = ["FolderDataset"]
 
 
 class FolderDataset(PointCloudDataset):
-    """Clouds and meshes of one's own, in all formats of :func:`dgl_orient.data.files.read_cloud`.
+    """Point clouds and meshes of one's own, in all formats of :func:`dgl_orient.data.read_cloud`.
 
     ``raw_dir`` is one of
 
-    - a folder with a folder of files for each class, ``chair/001.ply``; the division into training,
-      validation and test shapes is then drawn by seed, with the classes in equal shares;
-    - a folder with that for each of its parts, ``train/chair/001.ply`` or ``chair/train/001.ply``, the parts
+    - a folder with a folder of files for each class, ``chair/001.ply``; the split into training, validation
+      and test shapes is then random by seed, stratified by class;
+    - a folder with a folder for each split, ``train/chair/001.ply`` or ``chair/train/001.ply``, the splits
       being ``train``, ``val`` and ``test``;
-    - a CSV list with the columns ``path``, ``label`` and perhaps ``split``, whose paths are relative to the
-      list.
+    - a CSV list with the columns ``path``, ``label`` and optionally ``split``, whose paths are relative to
+      the list.
 
-    Where there are training but no validation shapes, these are taken from the training shapes by seed.
-    Folders of a class may hold further folders. Hidden files and those of other kinds are left out.
+    Where there are training but no validation shapes, these are sampled from the training shapes by seed.
+    Class folders may contain further folders. Hidden files and those of other formats are ignored.
 
-    Classes are numbered in the order of their names. Every cloud is resampled to the same number of points,
-    which is neither centered nor scaled: see :class:`dgl_orient.data.transforms.NormalizeScale`.
+    Classes are numbered in the order of their names. Every cloud is resampled to the same number of points.
+    Its coordinates are those of the file, but where it is so far from the origin that float32 would distort
+    it, it is centered first. See also :class:`dgl_orient.data.NormalizeScale`.
 
     Parameters
     ----------
     raw_dir : str or Path
-        The folder or the list.
+        The folder or the CSV list.
     split : str
         ``"train"``, ``"val"``, ``"test"``, or ``"all"`` for all shapes.
     num_points : int, optional
-        How many points a cloud has; None for all, and 2,048 of a mesh.
+        Number of points of a cloud; None for all, and 2,048 of a mesh.
     normals : bool
         Whether to read the normals, into ``ndata["normal"]``; all files must then have them, or faces.
     val_fraction : float
-        The share of all shapes that is for validation, where the division is drawn.
+        The fraction of all shapes for validation, where the split is random.
     test_fraction : float
-        The share that is for test.
+        The fraction for test.
     split_seed : int
-        Of the division.
+        Seed of the split.
     sample_seed : int
-        Of the points that are taken from a file; each file has draws of its own.
+        Seed of the points that are sampled from a file; each file is sampled independently.
     columns : sequence of int, optional
         Which columns of tables to read, counted from 0: 3, or 6 with normals.
     gravity : str, optional
-        The axis along which the shapes stand upright, ``"x"``, ``"y"`` or ``"z"``.
+        The upright axis of the shapes, ``"x"``, ``"y"`` or ``"z"``.
     save_dir : str or Path, optional
-        Where to keep what was read, in a hidden file. Default: the folder, or the one of the list
-    transform : callable, optional
-        From graph to graph, applied at every access.
-    seed : int
-        Of what the transform draws.
-    force_reload : bool
-        Read the source files even if they were read before.
-    verbose : bool
-        Whether to print progress information.
+        Folder of the cache, a hidden file. Default: the folder, or the one of the list
+    transform, seed, force_reload, verbose
+        As in :class:`dgl_orient.data.PointCloudDataset`.
 
     Attributes
     ----------
     num_classes : int
-        How many classes there are.
+        Number of classes.
     class_names : list of str
         Their names, in the order of the labels.
     files : list of Path
@@ -85,8 +83,7 @@ class FolderDataset(PointCloudDataset):
     --------
     >>> import tempfile
     >>> import numpy as np
-    >>> from dgl_orient.data.files import write_cloud
-    >>> from dgl_orient.data.folder import FolderDataset
+    >>> from dgl_orient.data import FolderDataset, write_cloud
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("cube", "ball"):
     ...         for number in range(5):
@@ -102,7 +99,7 @@ class FolderDataset(PointCloudDataset):
     def __init__(
         self,
         raw_dir: str | Path,
-        split: str = "train",
+        split: FolderSplit = "train",
         num_points: int | None = 1024,
         normals: bool = False,
         val_fraction: float = 0.1,
@@ -110,96 +107,91 @@ class FolderDataset(PointCloudDataset):
         split_seed: int = 0,
         sample_seed: int = 0,
         columns: Sequence[int] | None = None,
-        gravity: str | None = None,
+        gravity: Axis | None = None,
         save_dir: str | Path | None = None,
-        transform: Callable[[DGLGraph], DGLGraph] | None = None,
+        transform: Transform | None = None,
         seed: int = 0,
         force_reload: bool = False,
         verbose: bool = False,
     ) -> None:
-        self.split = check_split(split, (*SPLITS, "all"))
+        self.split = check_choice("split", split, FolderSplit)
         self.num_points, self.normals = check_num_points(num_points), bool(normals)
-        self.sample_seed, self.gravity = as_integer(sample_seed), gravity
-        if self.sample_seed is None or gravity not in ("x", "y", "z", None):
-            raise DGLError(
-                f"Expected sample_seed to be an integer and gravity to be 'x', 'y', 'z' or None, got "
-                f"{sample_seed!r} and {gravity!r}."
-            )
+        self.val_fraction = check_fraction("val_fraction", val_fraction)
+        self.test_fraction = check_fraction("test_fraction", test_fraction)
+        self.split_seed = check_integer("split_seed", split_seed)
+        self.sample_seed = check_integer("sample_seed", sample_seed)
+        self.gravity = None if gravity is None else check_choice("gravity", gravity, Axis)
         self.columns = check_columns(columns)
         self.root = Path(os.path.abspath(raw_dir))
-        shapes = list_shapes(self.root)
-        self.files = [shape.path for shape in shapes]
-        self.class_names = _in_order({shape.label for shape in shapes})
+        shapes = list_shape_files(self.root)
+        self._source_files, self._splits = [shape.path for shape in shapes], [shape.split for shape in shapes]
+        self.class_names = _sort_names({shape.label for shape in shapes})
         self._labels = np.array([self.class_names.index(shape.label) for shape in shapes], np.int64)
+        if all(each is None for each in self._splits) and self.val_fraction + self.test_fraction >= 1:
+            raise DGLError(
+                f"Expected val_fraction and test_fraction to add up to less than 1, got {val_fraction!r} and "
+                f"{test_fraction!r}."
+            )
         folder = self.root.parent if self.root.is_file() else self.root
         super().__init__(
             "folder",
             raw_dir=folder,
             save_dir=folder if save_dir is None else save_dir,
             hash_key=(str(self.root), self.num_points, self.normals, self.sample_seed, self.columns),
-            sources=[*self.files, *([self.root] if self.root.is_file() else [])],
+            sources=[*self._source_files, *([self.root] if self.root.is_file() else [])],
             transform=transform,
             seed=seed,
             force_reload=force_reload,
             verbose=verbose,
         )
-        if split != "all":
-            splits = [shape.split for shape in shapes]
-            self.rows = self._divided(splits, val_fraction, test_fraction, split_seed)[split]
-            if len(self.rows) == 0:
-                raise DGLError(f"There are no shapes for split={split!r} in {self.root}.")
+        self.files = [self._source_files[row] for row in self.rows]
+        if not self.files:
+            raise DGLError(f"There are no shapes for split={split!r} in {self.root}.")
 
     @property
     def num_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.class_names)
 
     def process(self) -> None:
         clouds = []
-        for path in tqdm(self.files, f"Reading {self.root.name}", unit=" shapes", delay=2):
-            # Its name and not its place among the files gives it its draws: others come and go.
+        for path in progress_bar(self._source_files, f"Reading {self.root.name}", "shapes"):
+            # The seed depends on the name and not on the index, which changes with other files.
             name = Path(os.path.relpath(path, self.raw_dir)).as_posix()
             seed = self.sample_seed + zlib.crc32(os.fsencode(name))
             cloud = read_cloud(path, self.num_points, seed, self.columns)
             if self.normals and "normal" not in cloud:
                 raise DGLError(f"There are no normals in {path}: use normals=False, or add them to the file.")
-            clouds.append({name: cloud[name] for name in ("pos", "normal")[: 1 + self.normals]})
-        self.clouds = PointClouds.joined(clouds, label=self._labels)
+            pos = to_float32(cloud["pos"])
+            if not np.isfinite(pos).all():
+                raise DGLError(f"The coordinates in {path} are too large for float32: scale them down.")
+            normal = {"normal": cloud["normal"].astype(np.float32)} if self.normals else {}
+            clouds.append({"pos": pos} | normal)
+        self.clouds = PointClouds.concatenate(clouds, label=self._labels)
 
     @property
     def cache_path(self) -> Path | None:
-        """Hidden: among the folder's own files it must not be taken for a cloud."""
+        """A hidden file, which is not mistaken for a cloud of the folder."""
         path = super().cache_path
         return None if path is None else path.with_name(f".{path.name}")
 
-    def _divided(
-        self, splits: Sequence[str | None], val_fraction: float, test_fraction: float, seed: int
-    ) -> dict[str, np.ndarray]:
-        """The rows of each part, drawn where it is not given."""
-        given = np.array([split or "" for split in splits])
-        rows = {name: np.flatnonzero(given == name) for name in SPLITS}
-        if all(split is None for split in splits):
-            _check_fractions(val_fraction, test_fraction)
-            rest, rows["test"] = stratified_split(self._labels, test_fraction, seed)
-            share = val_fraction / (1 - test_fraction)
+    def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        if self.split == "all":
+            return None
+        given = np.array([split or "" for split in self._splits])
+        rows = {name: np.flatnonzero(given == name) for name in get_args(Split)}
+        if all(split is None for split in self._splits):
+            rest, rows["test"] = stratified_split(self._labels, self.test_fraction, self.split_seed)
+            fraction = self.val_fraction / (1 - self.test_fraction)
         else:
-            rest, share = rows["train"], val_fraction
+            rest, fraction = rows["train"], self.val_fraction
         if len(rows["val"]) == 0 and len(rest):
-            first, second = stratified_split(self._labels[rest], share, seed)
-            rows["train"], rows["val"] = rest[first], rest[second]
-        return rows
+            train, val = stratified_split(self._labels[rest], fraction, self.split_seed)
+            rows["train"], rows["val"] = rest[train], rest[val]
+        return rows[self.split]
 
 
-def _check_fractions(val_fraction: float, test_fraction: float) -> None:
-    numbers = all(isinstance(fraction, (int, float)) for fraction in (val_fraction, test_fraction))
-    if not numbers or not 0 < test_fraction < 1 or not 0 < val_fraction < 1 - test_fraction:
-        raise DGLError(
-            f"Expected val_fraction and test_fraction above 0 and together below 1, got {val_fraction!r} and "
-            f"{test_fraction!r}."
-        )
-
-
-def _in_order(names: set[str]) -> list[str]:
-    """Numbers by their value, other names, and numbers of one value, as texts."""
+def _sort_names(names: set[str]) -> list[str]:
+    """In numerical order if all are integers, otherwise as strings."""
     are_numbers = all(name.isdecimal() and len(name) < 100 for name in names)
     return sorted(sorted(names), key=int if are_numbers else str)

@@ -1,4 +1,4 @@
-"""Batches of clouds: the same whatever the number of worker processes, and of processes that train."""
+"""Batches of clouds, independent of the number of workers and of training processes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dgl import DGLError, DGLGraph
 from dgl.dataloading import GraphCollator, GraphDataLoader
 from torch.utils.data import Dataset, Sampler
 
-from .._validation import as_integer, check_epoch
+from .._validation import as_integer, check_epoch, check_integer
 
-__all__ = ["BatchShares", "PointCloudLoader", "point_cloud_loader"]
+__all__ = ["DistributedBatchSampler", "PointCloudLoader", "common_attributes", "point_cloud_loader"]
 
 
 def point_cloud_loader(
@@ -30,34 +30,36 @@ def point_cloud_loader(
 ) -> PointCloudLoader:
     """Batches of a data set of clouds, as :class:`dgl.dataloading.GraphDataLoader`.
 
-    A batch is a batched graph, or a pair of it and the stacked labels. Which clouds are in it depends on
-    the seed and the epoch alone, and so does what the transforms of a
-    :class:`~dgl_orient.data.PointCloudDataset` sample: not on the number of workers, nor on what is
-    sampled elsewhere.
+    A batch is a batched graph, or a pair of it and the stacked labels. Its clouds, and what the transforms of
+    a :class:`~dgl_orient.data.PointCloudDataset` sample, depend only on the seed and the epoch: not on the
+    number of workers, nor on what is sampled elsewhere.
 
-    Several processes share every batch: with r of them the i-th has every r-th cloud of a batch, begun at
-    the i-th, so that together they see exactly the batches that one would see, each cloud once. All have
-    the same number of batches. If the last has fewer clouds than there are processes, some get a graph of
-    no clouds: skip it where ``graph.batch_size == 0``, but not the meeting with the other processes. Shares
-    may differ by one cloud: weigh means by ``graph.batch_size``.
+    A batch has those attributes of the points that all of its clouds have: if meshes, which have normals, are
+    mixed with clouds without, it has no normals.
+
+    Every batch is distributed over the training processes: of r processes, rank i gets every r-th cloud of
+    it, from the i-th on, so that together they process exactly the batches of a single process, each cloud
+    once. All ranks have the same number of batches. If the last batch has fewer clouds than there are
+    processes, some ranks get a graph of no clouds: skip it where ``graph.batch_size == 0``, but not the
+    collective operations. Sizes may differ by one cloud: weight means by ``graph.batch_size``.
 
     Parameters
     ----------
     dataset : Dataset
-        The clouds; a :class:`torch.utils.data.Subset` of them will do.
+        The clouds; also a :class:`torch.utils.data.Subset` of them.
     batch_size : int
-        How many clouds a batch has, all processes taken together.
+        Number of clouds in a batch, over all processes.
     shuffle : bool
-        Whether to take the clouds in an order drawn anew for each epoch.
+        Whether to shuffle the clouds in every epoch.
     seed : int
-        Of that order.
+        Seed of the shuffling.
     num_workers : int
-        How many processes prepare batches; 0 for none but this one. Each uses one thread.
+        Number of worker processes, each with one thread; 0 loads in this process.
     drop_last : bool
-        Leave out the last batch if it is smaller.
+        Drop the last batch if it is smaller.
     rank, world_size : int, optional
-        Which of how many processes that train this one is. Not given, as ``torch.distributed`` says if it
-        is in use, and otherwise the only one.
+        Rank and number of the training processes. By default those of ``torch.distributed`` if it is
+        initialized, otherwise a single process.
     persistent_workers : bool
         Keep the workers from one epoch to the next.
     **options
@@ -75,10 +77,9 @@ def point_cloud_loader(
     """
     if len(dataset) == 0:
         raise DGLError("Expected a data set with clouds, but it is empty.")
-    workers = as_integer(num_workers)
-    if workers is None or workers < 0:
-        raise DGLError(f"Expected num_workers to be an integer of at least 0, got {num_workers!r}.")
-    batches = BatchShares(len(dataset), batch_size, shuffle, seed, drop_last, *_place(rank, world_size))
+    workers = check_integer("num_workers", num_workers, 0)
+    place = _distributed_rank(rank, world_size)
+    batches = DistributedBatchSampler(len(dataset), batch_size, shuffle, seed, drop_last, *place)
     return PointCloudLoader(
         dataset,
         collate_fn=_Collate(dataset),
@@ -86,19 +87,19 @@ def point_cloud_loader(
         num_workers=workers,
         persistent_workers=persistent_workers and workers > 0,
         worker_init_fn=_one_thread,
-        # Else every epoch would take a number from the global generator.
+        # Otherwise every epoch would use the global generator.
         generator=torch.Generator().manual_seed(0),
         **options,
     )
 
 
 class PointCloudLoader(GraphDataLoader):
-    """What :func:`point_cloud_loader` makes."""
+    """The loader that :func:`point_cloud_loader` returns."""
 
     def set_epoch(self, epoch: int) -> None:
-        """Draw order and transforms of this epoch from now on; call it before every epoch of training.
+        """Use the order and transforms of this epoch from now on; call it before every epoch of training.
 
-        Leave it alone where the same clouds shall be scored every time.
+        Do not call it for evaluation, where the clouds stay the same.
         """
         number = check_epoch(epoch)
         self.batch_sampler.epoch = number
@@ -114,17 +115,17 @@ class PointCloudLoader(GraphDataLoader):
             except Exception as error:
                 if self.num_workers == 0:
                     raise
-                raise _sentence(error) from error
+                raise _worker_error(error) from error
             yield batch
 
 
-class BatchShares(Sampler):
-    """The numbers of the clouds in one process's share of every batch.
+class DistributedBatchSampler(Sampler):
+    """The indices of one process's clouds in every batch.
 
     Examples
     --------
-    >>> from dgl_orient.data.loader import BatchShares
-    >>> [list(BatchShares(5, batch_size=4, rank=rank, world_size=2)) for rank in (0, 1)]
+    >>> from dgl_orient.data.loader import DistributedBatchSampler
+    >>> [list(DistributedBatchSampler(5, batch_size=4, rank=rank, world_size=2)) for rank in (0, 1)]
     [[[0, 2], [4]], [[1, 3], []]]
     """
 
@@ -138,18 +139,13 @@ class BatchShares(Sampler):
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        size, number = as_integer(batch_size), as_integer(seed)
-        if size is None or size < 1 or number is None:
-            raise DGLError(
-                f"Expected batch_size to be an integer of at least 1 and seed to be an integer, got "
-                f"{batch_size!r} and {seed!r}."
-            )
+        size, seed = check_integer("batch_size", batch_size, 1), check_integer("seed", seed)
         if drop_last and length < size:
             raise DGLError(
-                f"A batch of {size} out of {length} clouds is never full, and drop_last leaves it out: lower "
+                f"A batch of {size} out of {length} clouds is never full, and drop_last drops it: lower "
                 f"batch_size."
             )
-        self.length, self.batch_size, self.shuffle, self.seed = length, size, shuffle, number
+        self.length, self.batch_size, self.shuffle, self.seed = length, size, shuffle, seed
         self.drop_last, self.rank, self.world_size = drop_last, rank, world_size
         self.epoch = 0
 
@@ -167,28 +163,60 @@ class BatchShares(Sampler):
 
 
 class _Collate:
-    """DGL's collation of a data set's items, and also of none of them."""
+    """DGL's collation of a data set's items, also of an empty list."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
 
     def __call__(self, items: Sequence) -> object:
-        # Without items, one shows of what kind the batch would be.
-        batch = GraphCollator().collate(items or [self.dataset[0]])
-        return batch if items else _emptied(batch)
+        if not items:  # the first item gives the types
+            return _empty_like(self([self.dataset[0]]))
+        paired = isinstance(items[0], (tuple, list))
+        graphs = [item[0] if paired else item for item in items]
+        if all(isinstance(graph, DGLGraph) and graph.is_homogeneous for graph in graphs):
+            graphs = common_attributes(graphs)
+        if paired:
+            return GraphCollator().collate([(graph, *item[1:]) for graph, item in zip(graphs, items)])
+        return GraphCollator().collate(graphs)
 
 
-def _emptied(batch: object) -> object:
+def common_attributes(graphs: Sequence[DGLGraph]) -> list[DGLGraph]:
+    """The graphs with only those attributes of the points that all have, so that they can be batched.
+
+    Attributes of one name must also have one type and shape but for their rows.
+
+    Raises
+    ------
+    DGLError
+        If the coordinates differ in type.
+    """
+    schemas = [
+        {(name, values.dtype, values.shape[1:]) for name, values in graph.ndata.items()} for graph in graphs
+    ]
+    common = {name for name, _, _ in set.intersection(*schemas)}
+    if "pos" not in common and all("pos" in graph.ndata for graph in graphs):
+        types = {str(graph.ndata["pos"].dtype) for graph in graphs}
+        raise DGLError(f"Expected coordinates of one type in a batch, got {' and '.join(sorted(types))}.")
+    if all(len(schema) == len(common) for schema in schemas):
+        return list(graphs)
+    kept = [graph.local_var() for graph in graphs]
+    for graph in kept:
+        for name in set(graph.ndata) - common:
+            graph.ndata.pop(name)
+    return kept
+
+
+def _empty_like(batch: object) -> object:
     if isinstance(batch, DGLGraph):
         graph = dgl.node_subgraph(batch, [], store_ids=False)
         graph.set_batch_num_nodes(torch.empty(0, dtype=torch.int64))
         graph.set_batch_num_edges(torch.empty(0, dtype=torch.int64))
         return graph
-    return list(map(_emptied, batch)) if isinstance(batch, (tuple, list)) else batch[:0]
+    return list(map(_empty_like, batch)) if isinstance(batch, (tuple, list)) else batch[:0]
 
 
 def _set_epoch(dataset: Dataset, epoch: int) -> None:
-    """Tell the data set, or those of which it is a subset or a sum."""
+    """Set the epoch of the data set, or of those that it is a subset or concatenation of."""
     if hasattr(dataset, "set_epoch"):
         dataset.set_epoch(epoch)
         return
@@ -197,30 +225,30 @@ def _set_epoch(dataset: Dataset, epoch: int) -> None:
         _set_epoch(each, epoch)
 
 
-def _place(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """Which of how many processes this is."""
+def _distributed_rank(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """Rank and number of processes."""
     if rank is None and world_size is None:
         distributed = torch.distributed
         if distributed.is_available() and distributed.is_initialized():
             return distributed.get_rank(), distributed.get_world_size()
         return 0, 1
-    place, number = as_integer(rank), as_integer(world_size)
-    if place is None or number is None or not 0 <= place < number:
+    index, number = as_integer(rank), as_integer(world_size)
+    if index is None or number is None or not 0 <= index < number:
         raise DGLError(f"Expected 0 <= rank < world_size, got rank={rank!r} and world_size={world_size!r}.")
-    return place, number
+    return index, number
 
 
 def _one_thread(worker: int) -> None:
-    """As many threads as workers share the cores; PyTorch sees to its own."""
+    """Limit DGL to one thread; PyTorch limits its own."""
     dgl.utils.set_num_threads(1)
 
 
-def _sentence(error: Exception) -> DGLError:
-    """What went wrong in a worker, without its traceback: that is in the cause."""
+def _worker_error(error: Exception) -> DGLError:
+    """The error of a worker without its traceback, which is in the cause."""
     lines = str(error).strip().splitlines()
-    kind, _, said = lines[-1].partition(": ") if lines else ("", "", "")
-    if isinstance(error, DGLError) and said:
-        return DGLError(said)
+    message = lines[-1].partition(": ")[2] if lines else ""
+    if isinstance(error, DGLError) and message:
+        return DGLError(message)
     return DGLError(
         f"A worker process could not load a batch: {' '.join(lines[-1:]) or type(error).__name__}"
     )

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from dgl import DGLError, DGLGraph
-from tqdm import tqdm
+from dgl import DGLError
 
+from .._validation import check_integer
+from .choices import Axis, OfficialSplit, SamplingMethod, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
-from .splits import check_classes, check_labels, check_split, stratified_split
-from .tables import check_files, check_num_points, find_layout, read_hdf5, read_lines, read_table
+from .downloads import check_files, find_layout
+from .io.hdf5 import read_hdf5
+from .io.tables import read_lines, read_table
+from .progress import progress_bar
+from .sampling import check_num_points
+from .splits import check_classes, check_fraction, check_labels, stratified_split
 
 __all__ = ["ModelNet10", "ModelNet40"]
 
@@ -20,56 +26,50 @@ class ModelNet40(PointCloudDataset):
     """ModelNet40, from `3D ShapeNets: A Deep Representation for Volumetric Shapes
     <https://arxiv.org/abs/1406.5670>`__: 9,843 + 2,468 shapes of 40 classes, upright along y.
 
-    It reads both downloads in circulation, whichever the folder is or holds (the first, if both):
+    It reads both downloads in circulation, whichever the folder is or contains (the first, if both):
 
     - ``modelnet40_normal_resampled``: a text file for each shape, 10,000 rows ``x,y,z,nx,ny,nz``;
     - ``modelnet40_ply_hdf5_2048``: HDF5 files of 2,048 points each, with or without normals.
 
-    Class numbers are those of the download's list of names, which is the same in both.
+    Classes are in the order of the download's list of names, which is the same in both.
 
-    The points of a file are in farthest-point order, so its first ``num_points``, which are taken, cover
-    the whole shape. Positions and normals are float32 as in the files, neither centered nor scaled. The
+    The points of a file are in farthest-point order, so its first ``num_points``, which are read, cover
+    the whole shape. Positions and normals are those of the files, neither centered nor scaled. The
     normals of a shape do not all point to the same side.
 
-    What is read is kept in one file for the official training shapes and one for the test shapes, so that
-    only the first use takes long. The file is written anew if one of the source files changes.
+    The official training shapes are cached in one file and the test shapes in another, which are written
+    again if one of the source files changes.
 
     Parameters
     ----------
     raw_dir : str or Path
-        The folder of the download, or the one that holds it.
+        The folder of the download, or the one that contains it.
     split : str
-        ``"test"``, the official test shapes; ``"trainval"``, the official training shapes; ``"val"``, a part
-        of these with the classes in equal shares; or ``"train"``, the others of them.
+        ``"test"``, the official test shapes; ``"trainval"``, the official training shapes; ``"val"``, a
+        stratified subset of these; or ``"train"``, the others of them.
     num_points : int, optional
-        How many points a cloud has; None for all in the file.
+        Number of points of a cloud; None for all in the file.
     normals : bool
         Whether to read the normals, into ``ndata["normal"]``.
     val_fraction : float
-        The share of the official training shapes that is ``"val"``.
+        The fraction of the official training shapes that is ``"val"``.
     split_seed : int
-        Which of them these are.
+        Seed of their selection.
     save_dir : str or Path, optional
-        Where to keep what was read. Default: raw_dir
-    transform : callable, optional
-        From graph to graph, applied at every access.
-    seed : int
-        Of what the transform draws.
-    force_reload : bool
-        Read the source files even if they were read before.
-    verbose : bool
-        Whether to print progress information.
+        Folder of the cache. Default: raw_dir
+    transform, seed, force_reload, verbose
+        As in :class:`dgl_orient.data.PointCloudDataset`.
 
     Attributes
     ----------
     num_classes : int
-        How many classes there are.
+        Number of classes.
     class_names : list of str
         Their names, in the order of the labels.
     gravity : str
-        The axis along which shapes stand upright.
+        The upright axis of the shapes.
     sampling : str
-        How the points cover a shape, as in :func:`dgl_orient.data.read_cloud`.
+        How the points were selected, as in :func:`dgl_orient.data.read_cloud`.
 
     Examples
     --------
@@ -80,27 +80,30 @@ class ModelNet40(PointCloudDataset):
     (torch.Size([1024, 3]), 'airplane')
     """
 
-    gravity = "y"
-    sampling = "farthest"
+    gravity: Axis = "y"
+    sampling: SamplingMethod = "farthest"
+    per_split_args = ("num_points",)
     _set_name = "modelnet40"
     _subset: tuple[str, ...] | None = None
 
     def __init__(
         self,
         raw_dir: str | Path,
-        split: str = "train",
+        split: OfficialSplit = "train",
         num_points: int | None = 1024,
         normals: bool = False,
         val_fraction: float = 0.1,
         split_seed: int = 0,
         save_dir: str | Path | None = None,
-        transform: Callable[[DGLGraph], DGLGraph] | None = None,
+        transform: Transform | None = None,
         seed: int = 0,
         force_reload: bool = False,
         verbose: bool = False,
     ) -> None:
-        self.split = check_split(split, ("train", "val", "trainval", "test"))
+        self.split = check_choice("split", split, OfficialSplit)
         self.num_points, self.normals = check_num_points(num_points), bool(normals)
+        self.val_fraction = check_fraction("val_fraction", val_fraction)
+        self.split_seed = check_integer("split_seed", split_seed)
         layout, root = find_layout(raw_dir, type(self).__name__, (_Resampled, _Hdf5))
         self._layout = layout(root, "test" if split == "test" else "train", self._set_name, self._subset)
         self.class_names = list(self._layout.class_names)
@@ -115,24 +118,26 @@ class ModelNet40(PointCloudDataset):
             force_reload=force_reload,
             verbose=verbose,
         )
-        if split in ("train", "val"):
-            train, val = stratified_split(self.clouds.cloud["label"], val_fraction, split_seed)
-            self.rows = train if split == "train" else val
 
     @property
     def num_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.class_names)
 
     def process(self) -> None:
         self.clouds = self._layout.read(self.num_points, self.normals)
 
+    def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        if self.split not in ("train", "val"):
+            return None
+        return stratified_split(cloud["label"], self.val_fraction, self.split_seed)[self.split == "val"]
+
 
 class ModelNet10(ModelNet40):
     """The 3,991 + 908 shapes of ModelNet40 that are of ten classes of furniture and the like.
 
-    It reads the same folders as :class:`ModelNet40`, with the same arguments. The download as text lists
-    these shapes; where the list is absent, and in the download as HDF5, they are found by their class, which
+    It reads the same folders as :class:`ModelNet40`, with the same arguments. The text download lists
+    these shapes; where the list is absent, and in the HDF5 download, they are selected by their class, which
     gives the same shapes.
     """
 
@@ -181,12 +186,13 @@ class _Resampled:
 
     def read(self, num_points: int | None, normals: bool) -> PointClouds:
         clouds = []
-        for path in tqdm(self.files, f"Reading {self.listing.stem}", unit=" shapes", delay=2):
+        for path in progress_bar(self.files, f"Reading {self.listing.stem}", "shapes"):
             table = read_table(path, columns=(3, 6), rows=num_points)
             if normals and table.shape[1] == 3:
                 raise _no_normals(path)
-            clouds.append({"pos": table[:, :3]} | ({"normal": table[:, 3:]} if normals else {}))
-        return PointClouds.joined(clouds, label=np.array(self.labels, np.int64))
+            normal = {"normal": table[:, 3:].astype(np.float32)} if normals else {}
+            clouds.append({"pos": to_float32(table[:, :3])} | normal)
+        return PointClouds.concatenate(clouds, label=np.array(self.labels, np.int64))
 
 
 class _Hdf5:
@@ -210,14 +216,14 @@ class _Hdf5:
         positions = {name: position for position, name in enumerate(self.class_names)}
         numbers = np.array([positions.get(name, -1) for name in self.all_names])
         clouds, labels = [], []
-        for path in tqdm(self.files, f"Reading {self.listing.stem}", unit=" files", delay=2):
+        for path in progress_bar(self.files, f"Reading {self.listing.stem}", "files"):
             label, node = self._arrays(path, num_points, normals)
             label = numbers[label]
             labels.append(label[label >= 0])
             clouds += [{name: array[i] for name, array in node.items()} for i in np.flatnonzero(label >= 0)]
         labels = np.concatenate(labels).astype(np.int64)
         check_classes(labels, self.class_names, self.listing)
-        return PointClouds.joined(clouds, label=labels)
+        return PointClouds.concatenate(clouds, label=labels)
 
     def _arrays(
         self, path: Path, num_points: int | None, normals: bool
@@ -236,12 +242,16 @@ class _Hdf5:
             )
         if arrays["data"].shape[1] < (num_points or 1):
             raise DGLError(
-                f"{path} has only {arrays['data'].shape[1]} points a cloud, where num_points asks for "
+                f"{path} has only {arrays['data'].shape[1]} points a cloud, but num_points is "
                 f"{num_points or 'all'}; lower num_points or unpack the download again."
             )
         label = label[:, 0].astype(np.int64)
         check_labels(label, self.all_names, path)
-        return label, {name: array[:, :num_points] for name, array in node.items()}
+        node = {name: array[:, :num_points] for name, array in node.items()}
+        return label, {
+            name: to_float32(array) if name == "pos" else array.astype(np.float32)
+            for name, array in node.items()
+        }
 
 
 def _no_normals(path: Path) -> DGLError:

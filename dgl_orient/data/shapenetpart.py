@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import numpy as np
-from dgl import DGLError, DGLGraph
-from tqdm import tqdm
+from dgl import DGLError
 
-from .._validation import as_integer
+from .._validation import check_integer
+from .choices import Axis, OfficialSplit, Transform, check_choice
+from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
+from .downloads import check_files, find_layout
+from .io.hdf5 import read_hdf5
+from .io.tables import read_lines, read_table, read_text
+from .progress import progress_bar
 from .random_stream import RandomStream
-from .splits import check_classes, check_labels, check_split
-from .tables import check_files, check_num_points, find_layout, read_hdf5, read_lines, read_table, read_text
+from .sampling import check_num_points, resample_rows
+from .splits import check_classes, check_labels
 
 __all__ = ["ShapeNetPart"]
 
@@ -49,7 +54,7 @@ class ShapeNetPart(PointCloudDataset):
     """ShapeNet-Part, from `A Scalable Active Framework for Region Annotation in 3D Shape Collections
     <https://dl.acm.org/doi/10.1145/2980179.2980238>`__: 16,881 shapes of 16 categories, upright along y.
 
-    It reads the three downloads in circulation, whichever the folder is or holds (the first, if several):
+    It reads the three downloads in circulation, whichever the folder is or contains (the first, if several):
 
     - ``shapenetcore_partanno_segmentation_benchmark_v0_normal``: a text file for each shape, rows
       ``x y z nx ny nz part``;
@@ -57,39 +62,33 @@ class ShapeNetPart(PointCloudDataset):
       a category's parts are numbered from 1;
     - ``hdf5_data``: HDF5 files of 2,048 points each.
 
-    Items are ``(graph, category)``; ``graph.ndata["part"]`` holds the parts by their numbers among all 50.
+    Items are ``(graph, category)``; ``graph.ndata["part"]`` has the part labels from 0 to 49.
 
     The official lists name a few shapes twice. Here a shape of the test list is in no other split, and one
     of the validation list not in the training split, even if they list it under another category;
-    ``verbose=True`` prints how many there are. The HDF5 files do not name their shapes, so there nothing can
-    be left out.
+    ``verbose=True`` prints how many there are. The HDF5 files do not name their shapes, so there duplicates
+    remain.
 
-    What is read is kept in one file for training and validation and one for the test shapes, so that only
-    the first use takes long. The file is written anew if one of the source files changes.
+    Training and validation shapes are cached in one file and the test shapes in another, which are written
+    again if one of the source files changes.
 
     Parameters
     ----------
     raw_dir : str or Path
-        The folder of the download, or the one that holds it.
+        The folder of the download, or the one that contains it.
     split : str
         ``"train"``, ``"val"``, ``"test"``, or ``"trainval"`` for both the first.
     num_points : int, optional
-        How many points a cloud has; None for all in the file. Of a larger cloud these many are drawn. Those
-        of a smaller one are repeated, each as often as any other or once more.
+        Number of points of a cloud; None for all in the file. A larger cloud is sampled at random; the
+        points of a smaller one are repeated, each k or k + 1 times.
     normals : bool
         Whether to read the normals, into ``ndata["normal"]``. Only the first of the downloads has them.
     sample_seed : int
-        Which points are drawn.
+        Seed of the sampling.
     save_dir : str or Path, optional
-        Where to keep what was read. Default: raw_dir
-    transform : callable, optional
-        From graph to graph, applied at every access.
-    seed : int
-        Of what the transform draws.
-    force_reload : bool
-        Read the source files even if they were read before.
-    verbose : bool
-        Whether to print progress information.
+        Folder of the cache. Default: raw_dir
+    transform, seed, force_reload, verbose
+        As in :class:`dgl_orient.data.PointCloudDataset`.
 
     Attributes
     ----------
@@ -100,7 +99,7 @@ class ShapeNetPart(PointCloudDataset):
     class_parts : list of tuple of int
         The parts of each category.
     gravity : str
-        The axis along which shapes stand upright.
+        The upright axis of the shapes.
 
     Examples
     --------
@@ -111,7 +110,7 @@ class ShapeNetPart(PointCloudDataset):
     >>> graph, category = test[0]  # doctest: +SKIP
     """
 
-    gravity = "y"
+    gravity: Axis = "y"
     num_classes = len(_NAMES)
     num_parts = _STARTS[-1]
     class_names = list(_NAMES)
@@ -120,21 +119,19 @@ class ShapeNetPart(PointCloudDataset):
     def __init__(
         self,
         raw_dir: str | Path,
-        split: str = "train",
+        split: OfficialSplit = "train",
         num_points: int | None = 2048,
         normals: bool = False,
         sample_seed: int = 0,
         save_dir: str | Path | None = None,
-        transform: Callable[[DGLGraph], DGLGraph] | None = None,
+        transform: Transform | None = None,
         seed: int = 0,
         force_reload: bool = False,
         verbose: bool = False,
     ) -> None:
-        self.split = check_split(split, ("train", "val", "trainval", "test"))
+        self.split = check_choice("split", split, OfficialSplit)
         self.num_points, self.normals = check_num_points(num_points), bool(normals)
-        self.sample_seed = as_integer(sample_seed)
-        if self.sample_seed is None:
-            raise DGLError(f"Expected sample_seed to be an integer, got {sample_seed!r}.")
+        self.sample_seed = check_integer("sample_seed", sample_seed)
         layout, root = find_layout(raw_dir, "ShapeNet-Part", (_TextWithNormals, _PointsAndLabels, _Hdf5))
         if normals and not layout.has_normals:
             raise DGLError(
@@ -153,27 +150,27 @@ class ShapeNetPart(PointCloudDataset):
             force_reload=force_reload,
             verbose=verbose,
         )
-        if split in ("train", "val"):
-            self.rows = np.flatnonzero(self.clouds.cloud["val"] == (split == "val"))
 
     def process(self) -> None:
         clouds, labels, val = [], [], []
         shapes = self._layout.read(self.normals)
-        for cloud in tqdm(shapes, "Reading ShapeNet-Part", self._layout.total, unit=" shapes", delay=2):
-            draws = RandomStream("sample", self.sample_seed, len(clouds))
-            rows = _drawn(len(cloud.node["pos"]), self.num_points, draws)
-            clouds.append({name: array[rows] for name, array in cloud.node.items()})
+        for cloud in progress_bar(shapes, "Reading ShapeNet-Part", "shapes", self._layout.total):
+            stream = RandomStream("sample", self.sample_seed, len(clouds))
+            size = len(cloud.node["pos"])
+            rows = slice(None)
+            if self.num_points not in (None, size):
+                rows = resample_rows(size, self.num_points, stream.random)
+            node = {name: array[rows] for name, array in cloud.node.items()}
+            node["pos"] = to_float32(node["pos"])
+            clouds.append(node)
             labels.append(cloud.label)
             val.append(cloud.is_val)
-        self.clouds = PointClouds.joined(clouds, label=np.array(labels, np.int64), val=np.array(val))
+        self.clouds = PointClouds.concatenate(clouds, label=np.array(labels, np.int64), val=np.array(val))
 
-
-def _drawn(size: int, num_points: int | None, draws: RandomStream) -> np.ndarray:
-    """Which rows of a cloud to take: each as often as any other, or once more."""
-    if num_points is None or num_points == size:
-        return np.arange(size)
-    rounds = -(-num_points // size)
-    return np.argsort(draws.unit(rounds, size), axis=1, kind="stable").reshape(-1)[:num_points]
+    def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        if self.split not in ("train", "val"):
+            return None
+        return np.flatnonzero(cloud["val"] == (self.split == "val"))
 
 
 class _Cloud(NamedTuple):
@@ -183,7 +180,7 @@ class _Cloud(NamedTuple):
 
 
 def _parts(path: Path, label: int, parts: np.ndarray, first: int) -> np.ndarray:
-    """Parts as numbers among all 50, if they are of the category; the file's numbers begin with ``first``."""
+    """Part labels from 0 to 49, if they are of the category; those of the file begin with ``first``."""
     numbers = parts.astype(np.int64)
     given = numbers - first + _STARTS[label]
     if (numbers != parts).any() or given.min() < _STARTS[label] or given.max() >= _STARTS[label + 1]:
@@ -202,16 +199,16 @@ class _ListedShapes(ABC):
         self.root = root
         lists = {split: self._listing(split) for split in ("test", "val", "train")}
         shapes = {split: _listed(path) for split, path in lists.items()}
-        taken, overlap = set(), 0
+        listed_before, overlap = set(), 0
         for split, listed in shapes.items():
-            free = [shape for shape in listed if shape[1] not in taken]
-            overlap += len(listed) - len(free)
-            taken.update(name for _, name in free)
-            shapes[split] = free
+            unique = [shape for shape in listed if shape[1] not in listed_before]
+            overlap += len(listed) - len(unique)
+            listed_before.update(name for _, name in unique)
+            shapes[split] = unique
         if verbose and overlap:
             print(
-                f"Left out {overlap} of the shapes in {lists['train'].parent}: lists of splits overlap, test "
-                f"goes before val and val before train."
+                f"Left out {overlap} of the shapes in {lists['train'].parent}: the lists overlap, test has "
+                f"precedence over val and val over train."
             )
         self.shapes = [(*shape, split == "val") for split in splits for shape in shapes[split]]
         self.total = len(self.shapes)
@@ -232,7 +229,7 @@ class _ListedShapes(ABC):
 
     @abstractmethod
     def points(self, label: int, name: str, normals: bool) -> dict[str, np.ndarray]:
-        """What they hold."""
+        """Their content."""
 
     def _listing(self, split: str) -> Path:
         return self.root / "train_test_split" / f"shuffled_{split}_file_list.json"
@@ -263,7 +260,7 @@ class _TextWithNormals(_ListedShapes):
         (path,) = self.files(label, name)
         table = read_table(path, columns=[7])
         node = {"pos": table[:, :3], "part": _parts(path, label, table[:, 6], _STARTS[label])}
-        return node | ({"normal": table[:, 3:6]} if normals else {})
+        return node | ({"normal": table[:, 3:6].astype(np.float32)} if normals else {})
 
 
 class _PointsAndLabels(_ListedShapes):
@@ -306,15 +303,15 @@ class _Hdf5:
         self.sources = [*lists.values(), *(path for files in self.files.values() for path in files)]
 
     def read(self, normals: bool) -> Iterator[_Cloud]:
-        seen = [np.zeros(0, np.int64)]
+        all_labels = [np.zeros(0, np.int64)]
         for split, files in self.files.items():
             for path in files:
                 pos, parts, labels = _shapes_of_file(path)
-                seen.append(labels)
+                all_labels.append(labels)
                 for label, points, part in zip(labels.tolist(), pos, parts):
                     part = _parts(path, label, part, _STARTS[label])
                     yield _Cloud({"pos": points, "part": part}, label, split == "val")
-        check_classes(np.concatenate(seen), _NAMES, self.listing)
+        check_classes(np.concatenate(all_labels), _NAMES, self.listing)
 
 
 def _shapes_of_file(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

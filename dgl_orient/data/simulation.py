@@ -1,7 +1,7 @@
-"""Charged particles in motion: many systems at once, the same to the last digit on any machine.
+"""Simulation of charged particles, many systems at once, with the same bits on every machine.
 
-Only sums, products, quotients and square roots of float64 are taken, element by element and in a fixed order.
-IEEE 754 says what these are, so neither the processor nor the size of a chunk changes a result.
+Only elementwise sums, products, quotients and square roots of float64 are used, in a fixed order. IEEE 754
+fixes their results, so neither the processor nor the size of a chunk changes them.
 """
 
 from __future__ import annotations
@@ -18,48 +18,50 @@ from torch import Tensor
 from tqdm import tqdm
 
 from .._validation import as_integer
+from .choices import CappedQuantity, check_choice
+from .progress import progress_bar
 
 __all__ = ["Physics", "energy", "simulate"]
 
-# Particles that move together: so many that a call of NumPy costs little beside its work, so few that their
-# arrays stay in the cache. Measured best for systems of 5, 10 and 20.
+# Particles simulated together: so many that the overhead of NumPy calls is small, so few that their arrays
+# stay in the cache. Measured best for systems of 5, 10 and 20.
 _CHUNK = 10_000
 
-# Squared distances below it count as this much. Particles in one place then do not push each other, and the
-# inverse cube of a distance is a finite number.
-_LEAST_SQUARE = 1e-100
+# Squared distances are clamped to it. Coincident particles then exert no force on each other, and the inverse
+# cube of a distance is finite.
+_MIN_SQUARE = 1e-100
 
 
 @dataclass(frozen=True)
 class Physics:
-    """How charged particles of mass 1 move.
+    """The dynamics of charged particles of mass 1.
 
     The force on particle i,
 
     .. math::
         F_i = g \\sum_{j \\ne i} q_i q_j \\frac{x_i - x_j}{\\|x_i - x_j\\|^3},
 
-    is capped, and the leapfrog method takes the particles from step to step.
+    is capped, and integrated by the leapfrog method.
 
     These are the physics of *Neural Relational Inference for Interacting Systems* and of the N-body sets that
     followed it. Their generators cap each component of a force, and record velocities that are half a step
-    older than the positions; ``Physics(cap="component", staggered=True)`` does as they do. The defaults cap
-    the norm of a force, for only then does a turned system move as the first one does, turned: capped by
-    component, three in ten systems of ten particles end 0.1 or more elsewhere after 1,000 steps. And the
-    defaults record positions and velocities of the same time, for only then is their energy kept.
+    older than the positions, as ``Physics(cap="component", staggered=True)``. The defaults cap the norm of a
+    force, since only then is the motion rotation-equivariant: capped by component, three in ten systems of
+    ten particles end 0.1 or more elsewhere after 1,000 steps. And the defaults record positions and
+    velocities of the same time, since only then is their energy conserved.
 
     Parameters
     ----------
     interaction_strength : float
         The factor g.
     dt : float
-        The time that a step takes.
+        The time step.
     box : float, optional
-        Half the side of a cube around the origin whose walls reflect the particles; not given, there is none.
-        The cube does not turn with the particles, so with it a turned system moves in another way.
+        Half the side of a cube around the origin whose walls reflect the particles; by default there is none.
+        The cube does not rotate with the particles, so with it the motion is not rotation-equivariant.
     force_cap : float, optional
-        The strength to which forces are capped: not given, 0.1 / ``dt``. In Python ``math.inf`` means no
-        cap. Where a force is capped its counterpart may not be, so there momentum is not kept.
+        The magnitude to which forces are capped: by default 0.1 / ``dt``. In Python ``math.inf`` means no
+        cap. Where a force is capped its reaction may not be, so there momentum is not conserved.
     cap : str
         What is capped: the ``"norm"`` of the force on a particle, or each ``"component"`` of it.
     staggered : bool
@@ -76,7 +78,7 @@ class Physics:
     dt: float = 0.001
     box: float | None = None
     force_cap: float | None = None
-    cap: str = "norm"
+    cap: CappedQuantity = "norm"
     staggered: bool = False
 
     def __post_init__(self) -> None:
@@ -88,12 +90,11 @@ class Physics:
             check_positive(box=self.box)
         if self.force_cap not in (None, math.inf):
             check_positive(force_cap=self.force_cap)
-        if self.cap not in ("norm", "component"):
-            raise DGLError(f'Expected cap to be "norm" or "component", got {self.cap!r}.')
+        check_choice("cap", self.cap, CappedQuantity)
 
     @property
     def max_force(self) -> float:
-        """The strength to which forces are capped."""
+        """The magnitude to which forces are capped."""
         return 0.1 / self.dt if self.force_cap is None else self.force_cap
 
 
@@ -106,7 +107,7 @@ def simulate(
     physics: Physics | None = None,
     verbose: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The positions and velocities of charged particles as time goes on.
+    """The trajectories of charged particles.
 
     Parameters
     ----------
@@ -115,14 +116,14 @@ def simulate(
     charge : array or Tensor
         Charges, ``(..., n, 1)`` or what can be broadcast to it.
     steps : int or sequence of int
-        How many steps to go; or the steps to record, in rising order.
+        Number of steps; or the steps to record, in increasing order.
     every : int
-        Given how many steps to go, record steps 0, ``every``, 2 ``every`` and so on.
+        Given the number of steps, record steps 0, ``every``, 2 ``every`` and so on.
     physics : Physics, optional
-        How the particles move.
+        The dynamics.
     verbose : bool
-        Whether to show a progress bar even where the output is no terminal. A terminal sees one from the
-        second second on.
+        Whether to show a progress bar even where stderr is no terminal. On a terminal there is one after two
+        seconds.
 
     Returns
     -------
@@ -131,7 +132,7 @@ def simulate(
 
     Examples
     --------
-    Two opposite charges go round each other and are back after a time of 4π:
+    Two opposite charges orbit each other with a period of 4π:
 
     >>> from dgl_orient.data.simulation import simulate
     >>> pos, vel = [[1.0, 0, 0], [-1, 0, 0]], [[0.0, 0.5, 0], [0, -0.5, 0]]
@@ -149,7 +150,7 @@ def simulate(
     recorded = np.empty((2, len(record), len(flat[0]), n, 3))
     together = max(1, _CHUNK // n)
     chunks = [slice(start, start + together) for start in range(0, len(flat[0]), together)]
-    bar = tqdm(total=len(chunks) * record[-1], desc="simulating", delay=2, disable=False if verbose else None)
+    bar = progress_bar(None, "Simulating", "steps", len(chunks) * record[-1], always=verbose)
     with bar, np.errstate(over="ignore", invalid="ignore"):
         for chunk in chunks:
             frames = _trajectory(*(array[chunk] for array in flat), record, physics, bar)
@@ -157,8 +158,8 @@ def simulate(
                 recorded[:, number, chunk] = frame
     if not np.isfinite(recorded).all():
         raise DGLError(
-            f"The particles flew off to infinity with dt={physics.dt} and forces of up to "
-            f"{physics.max_force}; take a smaller dt or a lower force_cap."
+            f"The simulation diverged with dt={physics.dt} and forces of up to {physics.max_force}; use a "
+            f"smaller dt or a lower force_cap."
         )
     positions, velocities = recorded.reshape(2, len(record), *pos.shape)
     return positions, velocities
@@ -170,14 +171,14 @@ def energy(
     charge: ArrayLike | Tensor,
     physics: Physics | None = None,
 ) -> np.ndarray:
-    """The energy of motion and charge of each system, which the physics keep where nothing is capped.
+    """The kinetic and potential energy of each system, which is conserved where no force is capped.
 
     Parameters
     ----------
     pos, vel, charge : array or Tensor
-        As in :func:`simulate`; the trajectories that it returns will do for ``pos`` and ``vel``.
+        As in :func:`simulate`; ``pos`` and ``vel`` may be the trajectories that it returns.
     physics : Physics, optional
-        How the particles move; of it, the strength of their interaction matters.
+        The dynamics; only the strength of the interaction is used.
 
     Returns
     -------
@@ -195,12 +196,12 @@ def energy(
     first, second = np.triu_indices(pos.shape[-2], 1)
     square = ((pos[..., first, :] - pos[..., second, :]) ** 2).sum(-1)  # (..., pairs)
     products = charge[..., first, 0] * charge[..., second, 0]
-    potential = (products / np.sqrt(np.maximum(square, _LEAST_SQUARE))).sum(-1)
+    potential = (products / np.sqrt(np.maximum(square, _MIN_SQUARE))).sum(-1)
     return 0.5 * (vel**2).sum((-1, -2)) + strength * potential
 
 
 def check_positive(or_zero: bool = False, **numbers: float) -> None:
-    """An error with a sentence if one of them is not a finite number above 0."""
+    """Raise if one of them is not a finite number above 0."""
     for name, value in numbers.items():
         if not (_is_number(value) and (0 < value < math.inf or or_zero and value == 0)):
             raise DGLError(
@@ -246,9 +247,7 @@ def _recorded_steps(steps: int | Sequence[int], every: int) -> list[int]:
         return list(range(0, last + 1, stride))
     record = [as_integer(step) for step in steps] if isinstance(steps, (Sequence, np.ndarray)) else []
     if not record or None in record or record[0] < 0 or sorted(set(record)) != record:
-        raise DGLError(
-            f"Expected steps to be an integer of at least 0 or such integers in rising order, got {steps!r}."
-        )
+        raise DGLError(f"Expected steps to be an integer of at least 0 or increasing ones, got {steps!r}.")
     return record
 
 
@@ -256,7 +255,7 @@ def _trajectory(
     pos: np.ndarray, vel: np.ndarray, charge: np.ndarray, record: list[int], physics: Physics, bar: tqdm
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions and velocities, ``(B, n, 3)`` each, at the steps to record."""
-    # Systems lie along the last axis, (3, n, B), where processors work on several numbers at once.
+    # Systems are along the last axis, (3, n, B), for vectorized instructions.
     pos, vel = pos.T.copy("C"), vel.T.copy("C")
     forces = _Forces(charge.T[0].copy("C"), physics)
     _reflect(pos, vel, physics.box)
@@ -265,42 +264,42 @@ def _trajectory(
     # Between steps the velocities of a leapfrog are half a step ahead of the positions.
     force = forces(pos)
     vel += (physics.dt if physics.staggered else 0.5 * physics.dt) * force
-    moved = np.empty_like(vel)
-    wanted = set(record)
+    step_buffer = np.empty_like(vel)
+    recorded = set(record)
     for step in range(1, record[-1] + 1):
-        pos += np.multiply(vel, physics.dt, out=moved)
+        pos += np.multiply(vel, physics.dt, out=step_buffer)
         _reflect(pos, vel, physics.box)
         force = forces(pos)
-        if step in wanted:
+        if step in recorded:
             yield pos.T, (vel if physics.staggered else vel + 0.5 * physics.dt * force).T
-        vel += np.multiply(force, physics.dt, out=moved)
+        vel += np.multiply(force, physics.dt, out=step_buffer)
         bar.update()
 
 
 def _reflect(pos: np.ndarray, vel: np.ndarray, box: float | None) -> None:
-    """Bring particles that went through a wall back inside, and let them move away from it."""
+    """Reflect particles that crossed a wall."""
     if box is None:
         return
     outside = np.abs(pos) > box
     if outside.any():
         wall = np.copysign(box, pos[outside])
-        # Whoever went further than the box is wide stays at a wall.
+        # Particles beyond the opposite wall stay at it.
         pos[outside] = np.clip(2 * wall - pos[outside], -box, box)
         vel[outside] = np.copysign(vel[outside], -wall)
 
 
 class _Forces:
-    """From positions to forces, both ``(3, n, B)``, with room for all that comes between.
+    """From positions to forces, both ``(3, n, B)``, with preallocated buffers.
 
-    Particles stand in a ring. Each meets the n // 2 that follow it, so every pair is met once, and all
-    particles meet their k-th followers together.
+    Particles are in cyclic order. Each is paired with the n // 2 that follow it, so every pair occurs once,
+    and the pairs of all particles with their k-th followers are computed together.
     """
 
     def __init__(self, charge: np.ndarray, physics: Physics) -> None:
         n, size = charge.shape
         half = n // 2
         self.cap, self.max_force = physics.cap, physics.max_force
-        self.ring = np.empty((3, n + half, size))  # the first half stands behind the last again
+        self.ring = np.empty((3, n + half, size))  # the first half is repeated at the end
         self.followers = self._windows(self.ring)  # (3, half, n, B)
         ring = np.concatenate([charge, charge[:half]])
         self.strength = physics.interaction_strength * charge * self._windows(ring[None])[0]  # (half, n, B)
@@ -309,7 +308,7 @@ class _Forces:
         self.apart = np.empty((3, half, n, size))
         self.squares = np.empty_like(self.apart)
         self.total = np.empty_like(self.ring)
-        self.room = np.empty((3, n, size))
+        self.buffer = np.empty((3, n, size))
 
     @staticmethod
     def _windows(ring: np.ndarray) -> np.ndarray:
@@ -322,7 +321,7 @@ class _Forces:
         self.ring[:, :n], self.ring[:, n:] = pos, pos[:, :half]
         apart = np.subtract(pos[:, None], self.followers, out=self.apart)
         square = _sum_of_squares(apart, self.squares)
-        np.maximum(square, _LEAST_SQUARE, out=square)
+        np.maximum(square, _MIN_SQUARE, out=square)
         cube = np.sqrt(square, out=self.squares[1])
         cube *= square
         apart *= np.divide(self.strength, cube, out=cube)  # now forces
@@ -339,15 +338,15 @@ class _Forces:
             return force
         if self.cap == "component":
             return np.clip(force, -self.max_force, self.max_force, out=force)
-        norm = _sum_of_squares(force, self.room)
+        norm = _sum_of_squares(force, self.buffer)
         np.sqrt(norm, out=norm)
         force *= np.divide(self.max_force, np.maximum(norm, self.max_force, out=norm), out=norm)
         return force
 
 
-def _sum_of_squares(vectors: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Over the first axis of three, with ``room`` for them; the sum is in its first row."""
-    np.multiply(vectors, vectors, out=room)
-    room[0] += room[1]
-    room[0] += room[2]
-    return room[0]
+def _sum_of_squares(vectors: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    """Over the first axis of three, with ``buffer`` for them; the sum is in its first row."""
+    np.multiply(vectors, vectors, out=buffer)
+    buffer[0] += buffer[1]
+    buffer[0] += buffer[2]
+    return buffer[0]

@@ -1,38 +1,41 @@
-"""A trained network put to work on files: classes, parts, normals, or where particles will be."""
+"""The command ``apply``: a trained network predicts files, or the clouds of a data set."""
 
 from __future__ import annotations
 
-import functools
-import itertools
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-import numpy as np
-import torch
-from dgl import DGLError
-from torch import Tensor
+from dgl import DGLError, DGLGraph
+from tqdm import tqdm
 
-from ..data import read_cloud
+from ..config.build import data_set, dataset_metadata
+from ..data import PointCloudDataset
 from ..train.predict import predict
-from . import outputs
-from .build import Trained, load_trained
-from .inputs import Cloud, CloudFiles, Piece, Source, check_range, dealt, find_files, readable_files
+from ..train.progress import has_terminal
+from ..zoo.input_files import InputFile, find_files
+from ..zoo.predict import PointCloudFile, category_number, predict_files, read_file
+from ..zoo.predictions import prediction_of
+from ..zoo.trained_model import TrainedModel, load_trained_model
+from .predictions import check_format, destinations, make_folder, write_lists, write_point_predictions
 
-__all__ = ["Applied", "apply"]
+__all__ = ["Applied", "apply", "apply_data"]
+
+#: What is written of the points of a data set beside the prediction.
+_POINTS = {"partseg": ("pos", "normal"), "normals": ("pos",), "nbody": ("pos", "vel", "charge")}
 
 
 class Applied(NamedTuple):
-    """What came of it."""
+    """What was predicted and written."""
 
-    predictions: list[dict]  #: what is known of each file, as in ``predictions.json``
+    predictions: list[dict]  #: an entry for each file, as in ``predictions.json``
     skipped: list[dict[str, str]]  #: the files that could not be read, and why
     written: list[Path]  #: the files that were written
 
 
 def apply(
-    checkpoint: str | Path,
+    checkpoint: str | Path | TrainedModel,
     inputs: Sequence[str | Path],
     output: str | Path = "apply_results",
     batch_size: int = 32,
@@ -50,20 +53,22 @@ def apply(
     it; nothing in it is executed. Clouds are centered and scaled as in training, except those of particles.
 
     - ``pointcls``: a cloud is resampled by seed to as many points as in training, at random or, if that is
-      how clouds were covered there, to those farthest apart. The classes and their probabilities are in
+      how points were sampled there, to those farthest apart. The classes and their probabilities are in
       ``predictions.json`` and ``predictions.csv``.
-    - ``partseg`` and ``normals``: every point of a file gets its answer. A cloud with more points than in
-      training is dealt at random, by seed, to clouds of that size, so that points are as dense as the
-      network knows them. The file's points are written with their parts (``part``, and its
-      ``probability``) or normals. Meshes are sampled first.
+    - ``partseg`` and ``normals``: every point of a file gets a prediction. A cloud with more points than in
+      training is split at random, by seed, into clouds of that size, so that points are as dense as in
+      training. The file's points are written with their parts (``part``, and its ``probability``) or
+      normals. Meshes are sampled first.
     - ``nbody``: files hold ``pos``, ``vel`` and ``charge``; ``predicted_pos`` is written beside them.
 
-    It warns of files with fewer points than clouds had in training: they are answered all the same.
+    Files are read once, in order, and predicted a batch at a time. At a file that cannot be read it stops,
+    unless bad files are skipped: no list is then written, and clouds that were written already are complete.
+    It warns of files with fewer points than clouds had in training: they are predicted all the same.
 
     Parameters
     ----------
-    checkpoint : str or Path
-        The file ``run_0.pth`` of a training, or the name of a network that comes with this package.
+    checkpoint : str, Path or TrainedModel
+        The file ``run_0.pth`` of a training, the name of a pretrained model, or what was loaded from it.
     inputs : sequence of str or Path
         Files, in all formats of :func:`dgl_orient.data.read_cloud`, and folders of them.
     output : str or Path
@@ -80,129 +85,164 @@ def apply(
         Which columns of tables hold the coordinates, and perhaps normals, counted from 0; not given, as in
         training.
     seed : int
-        Of which points of a file are taken, or dealt where.
+        Of the points that are sampled from a file, and of how a large cloud is split.
     skip_bad : bool
-        Leave out files that cannot be read. Otherwise they are an error, before any is predicted.
+        Leave out files that cannot be read. Otherwise the first of them is an error.
     progress : bool
-        Whether a terminal sees progress bars.
+        Whether to show a progress bar, if stderr is a terminal.
 
     Raises
     ------
     DGLError
         If the checkpoint or a file cannot be used, or nothing can be written.
     """
-    trained = load_trained(checkpoint, device)
-    ending = outputs.check_format(trained.pipeline, file_format)
-    found = find_files(inputs, output)
+    trained = _loaded(checkpoint, device)
+    ending = check_format(trained.pipeline, file_format)
+    files = find_files(inputs, output)
     _check_category(trained, category)
-    folder = outputs.make_folder(output)
-    columns = trained.columns if columns is None else columns
-    read = functools.partial(_read, trained=trained, category=category, columns=columns, seed=seed)
-    sources, sizes, skipped = readable_files(found, read, skip_bad, progress)
-    paths = outputs.destinations(trained.pipeline, sources, folder, ending)
-    clouds = CloudFiles(sources, _pieces(trained, sizes, seed), read, trained.prepare)
-    answers = predict(
-        trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress
-    )
-    predictions, written, seen = [], [], []
-    for number, answer in _of_files(clouds.pieces, answers):
-        cloud = read(sources[number])
-        seen.append(_points_seen(trained, cloud, sources[number].path, columns))
-        about, of_points = outputs.MAKERS[trained.pipeline](trained, answer, cloud.label)
-        entry = {"file": str(sources[number].path)}
-        if of_points:
-            outputs.write_cloud_with(paths[number], cloud.points, of_points)
-            written.append(paths[number])
-            entry["output"] = str(paths[number])
-        predictions.append(entry | about)
-    written += outputs.write_lists(folder, trained, predictions, skipped)
-    _warn_of_few_points(trained, sources, seen)
+    folder = make_folder(output)
+    paths = destinations(trained.pipeline, files, folder, ending)
+    skipped: list[dict[str, str]] = []
+    bar = tqdm(files, "Predicting", unit="file", disable=not (progress and has_terminal()))
+    options = dict(category=category, columns=columns, seed=seed)
+    clouds = _readable(trained, bar, skipped if skip_bad else None, options)
+    predictions, written, num_points = [], [], {}
+    for cloud, raw in predict_files(trained, clouds, batch_size, seed):
+        prediction = prediction_of(trained, raw, cloud.label)
+        entry = {"file": str(cloud.path)}
+        if prediction.per_point:
+            path = paths[cloud.path]
+            write_point_predictions(path, cloud.points, prediction.per_point)
+            written.append(path)
+            entry["output"] = str(path)
+        predictions.append(entry | prediction.summary)
+        num_points[cloud.path] = cloud.num_points
+    if not predictions:
+        raise DGLError(f"None of {len(files)} files can be read; the first: {skipped[0]['reason']}")
+    written += write_lists(folder, trained, predictions, skipped)
+    _warn_of_few_points(trained, num_points)
     return Applied(predictions, skipped, written)
 
 
-def _read(
-    source: Source, trained: Trained, category: str | None, columns: Sequence[int] | None, seed: int
-) -> Cloud:
-    """A file's points with whatever else the network looks at, and its label if the network is told one."""
-    number = trained.num_points if trained.pipeline == "pointcls" else None
-    arrays = read_cloud(source.path, number, seed, columns, np.float64, trained.sampling)
-    # Clouds that are scaled are float64 until then.
-    check_range(source.path, arrays["pos"], np.float64 if trained.is_normalised else np.float32)
-    if trained.pipeline == "nbody":
-        return Cloud(_particles(source.path, arrays))
-    points = {name: arrays[name] for name in ("pos", "normal") if name in arrays}
-    return Cloud(points, _label(source.path, trained, category) if trained.is_told_category else None)
+def apply_data(
+    checkpoint: str | Path | TrainedModel,
+    data: Mapping[str, object],
+    split: str = "test",
+    output: str | Path = "apply_results",
+    batch_size: int = 32,
+    device: str = "cpu",
+    file_format: str | None = None,
+    progress: bool = True,
+) -> Applied:
+    """Predict the clouds of a data set with a trained network.
+
+    They are rotated and scaled as those of the training's recipe: for its own data set the predictions of the
+    test split are those that were scored. Clouds are named ``test/00017`` by their split and number. The same
+    is written as by :func:`apply`, and the true class of a cloud beside it.
+
+    Parameters
+    ----------
+    checkpoint : str, Path or TrainedModel
+        The file ``run_0.pth`` of a training, the name of a pretrained model, or what was loaded from it.
+    data : mapping
+        The data set as a checked recipe has it: its ``name`` and its arguments.
+    split : {"train", "val", "test"}
+        Which of its clouds.
+    output : str or Path
+        The folder to write into.
+    batch_size : int
+        How many clouds are predicted at once.
+    device : str
+        Where to compute.
+    file_format : {"ply", "npz"}, optional
+        Of the clouds that are written: not given, ``"ply"``, and ``"npz"`` for particles.
+    progress : bool
+        Whether to show a progress bar, if stderr is a terminal.
+
+    Raises
+    ------
+    DGLError
+        If the checkpoint or the data set cannot be used, or nothing can be written.
+    """
+    trained = _loaded(checkpoint, device)
+    ending = check_format(trained.pipeline, file_format)
+    clouds = data_set({**trained.recipe, "data": data}, split)
+    _check_classes(trained, clouds, data["name"])
+    folder = make_folder(output)
+    predictions, written = [], []
+    outputs = predict(
+        trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress
+    )
+    for number, raw in enumerate(outputs):
+        graph, label = _pair(clouds[number])
+        prediction = prediction_of(trained, raw, label)
+        name = PurePosixPath(split, f"{number:05d}")
+        entry = {"file": str(name)}
+        if prediction.per_point:
+            path = folder / f"{name}.{ending}"
+            kept = (each for each in _POINTS[trained.pipeline] if each in graph.ndata)
+            points = {each: graph.ndata[each].numpy() for each in kept}
+            write_point_predictions(path, points, prediction.per_point)
+            written.append(path)
+            entry["output"] = str(path)
+        if trained.pipeline == "pointcls":
+            entry["true_class"] = trained.metadata["class_names"][label]
+        predictions.append(entry | prediction.summary)
+    written += write_lists(folder, trained, predictions, [])
+    return Applied(predictions, [], written)
 
 
-def _particles(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    rows = len(arrays["pos"])
-    if arrays.get("charge", arrays["pos"]).shape == (rows,):
-        arrays = arrays | {"charge": arrays["charge"][:, None]}
-    for name, width in {"vel": 3, "charge": 1}.items():
-        given = arrays.get(name)
-        if given is None or given.shape != (rows, width) or not np.isfinite(given).all():
-            raise DGLError(
-                f"Expected {name}, finite numbers of shape ({rows}, {width}), beside pos in {path}; write "
-                f"pos, vel and charge of the particles to an .npz file."
-            )
-    return {name: arrays[name].astype(np.float64) for name in ("pos", "vel", "charge")}
+def _loaded(checkpoint: str | Path | TrainedModel, device: str) -> TrainedModel:
+    return checkpoint if isinstance(checkpoint, TrainedModel) else load_trained_model(checkpoint, device)
 
 
-def _check_category(trained: Trained, category: str | None) -> None:
+def _check_category(trained: TrainedModel, category: str | None) -> None:
     if category is None:
         return
-    if not trained.is_told_category:
-        raise DGLError(f"This network, for {trained.pipeline}, is not told a category; leave out --category.")
-    _number(category, trained, f"--category, got {category!r}")
+    if not trained.is_category_conditioned:
+        raise DGLError(
+            f"This network, for {trained.pipeline}, is not conditioned on a category; leave out --category."
+        )
+    category_number(category, trained, f"--category, got {category!r}")
 
 
-def _label(path: Path, trained: Trained, category: str | None) -> int:
-    """The number of a file's category."""
-    folder = path.absolute().parent.name
-    return _number(folder if category is None else category, trained, f"the folder of {path}, or --category")
+def _readable(
+    trained: TrainedModel, files: Sequence[InputFile], skipped: list | None, options: Mapping[str, object]
+) -> Iterator[PointCloudFile]:
+    """The files' clouds; those that cannot be read are listed as skipped, or an error if there is no list."""
+    for file in files:
+        try:
+            cloud = read_file(trained, file.path, **options)
+        except DGLError as error:
+            if skipped is None:
+                raise DGLError(f"{error} To leave out such files, use --skip-bad.") from error
+            skipped.append({"file": str(file.path), "reason": str(error)})
+        else:
+            yield cloud
 
 
-def _number(name: str, trained: Trained, where: str) -> int:
-    names = trained.facts["class_names"]
-    if name not in names:
-        raise DGLError(f"Expected a category that the network knows as {where}: {', '.join(names)}.")
-    return names.index(name)
-
-
-def _pieces(trained: Trained, sizes: Sequence[int], seed: int) -> list[Piece]:
-    """The clouds that the network sees: the files' own, or parts of those that are too large."""
-    most = trained.num_points if trained.pipeline in ("partseg", "normals") else None
-    return [Piece(number, *part) for number, size in enumerate(sizes) for part in dealt(size, most, seed)]
-
-
-def _points_seen(trained: Trained, cloud: Cloud, path: Path, columns: Sequence[int] | None) -> int:
-    """How many points of a file the network sees, or could: those that coincide are counted once."""
-    pos = cloud.points["pos"]
-    if trained.pipeline != "pointcls" or len(np.unique(pos, axis=0)) == len(pos):
-        return len(pos)
-    # Some are there twice: the cloud was filled up, or the file has such points among enough others.
-    return len(np.unique(read_cloud(path, columns=columns)["pos"], axis=0))
-
-
-def _warn_of_few_points(trained: Trained, sources: Sequence[Source], seen: Sequence[int]) -> None:
-    fewest = min(range(len(seen)), key=seen.__getitem__)
-    if trained.num_points is not None and seen[fewest] < trained.num_points:
-        number = sum(points < trained.num_points for points in seen)
+def _warn_of_few_points(trained: TrainedModel, num_points: Mapping[Path, int]) -> None:
+    fewest = min(num_points, key=num_points.__getitem__)
+    if trained.num_points is not None and num_points[fewest] < trained.num_points:
+        number = sum(points < trained.num_points for points in num_points.values())
         warnings.warn(
             f"The network was trained with clouds of {trained.num_points:,} points, but {number} of "
-            f"{len(seen)} files have fewer, {sources[fewest].path} only {seen[fewest]:,}; expect "
-            "worse answers.",
+            f"{len(num_points)} files have fewer, {fewest} only {num_points[fewest]:,}; expect worse "
+            f"predictions.",
             stacklevel=3,
         )
 
 
-def _of_files(pieces: Sequence[Piece], answers: Iterable[Tensor]) -> Iterator[tuple[int, Tensor]]:
-    """The numbers of the files with their answers, those of their pieces put together again."""
-    for number, group in itertools.groupby(zip(pieces, answers), key=lambda pair: pair[0].number):
-        group = list(group)
-        if group[0][1].ndim == 1:  # one answer for the whole cloud
-            yield number, group[0][1]
-            continue
-        rows = np.concatenate([piece.rows[: piece.own] for piece, _ in group])
-        rows_answers = torch.cat([answer[: piece.own] for piece, answer in group])
-        yield number, rows_answers[np.argsort(rows)]
+def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:
+    """A cloud and its label, if it has one."""
+    return (item, None) if isinstance(item, DGLGraph) else (item[0], int(item[1]))
+
+
+def _check_classes(trained: TrainedModel, clouds: PointCloudDataset, name: str) -> None:
+    """Refuse a data set whose labels mean something else to the network."""
+    known, given = (list(each["class_names"]) for each in (trained.metadata, dataset_metadata(clouds)))
+    if trained.pipeline in ("pointcls", "partseg") and given != known:
+        raise DGLError(
+            f"The data set {name!r} has other classes than those that the network was trained for; give its "
+            f"own data set, or put the clouds into files and use --data folder."
+        )

@@ -1,10 +1,12 @@
-"""The command line ``dgl-orient``: dglgo's verbs and flags, for our pipelines and for dglgo's own.
+"""The command line ``dgl-orient``: dglgo's commands and flags, for our pipelines and for dglgo's own.
 
-Nothing here imports torch until a verb has work to do. Annotations are evaluated, for typer reads them.
+Nothing here imports torch until a command has work to do. Annotations are evaluated, for typer reads them.
 """
 
 import gc
+import importlib.metadata
 import os
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -13,27 +15,27 @@ from typing import Annotated
 import typer
 
 from .._extras import to_install
-from . import names, shipped, view_command
-from .columns import COLUMNS_HELP, column_numbers
+from ..config import registry
+from ..zoo.catalog import DEFAULT, pretrained_models
+from . import recipes, view
+from .console import COLUMNS_HELP, column_numbers, echo, echo_error
 from .environment import is_main_process
-from .released import DEFAULT, released
-from .saying import say
 
 __all__ = ["app", "run"]
 
-# Its errors and help are plain text: no colours or boxes in a log file.
+# Its errors and help are plain: no colours or boxes in a log file.
 _PLAIN = dict(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 def _examples(*commands: str) -> str:
-    """The end of a help text; the mark keeps its lines apart."""
+    """Examples at the end of a help page; the mark keeps their lines apart."""
     return "\n".join(["\b", "Examples:", *(f"  dgl-orient {command}" for command in commands)])
 
 
 app = typer.Typer(
     **_PLAIN,
     pretty_exceptions_enable=False,
-    help="Train rotation-equivariant networks on point clouds from recipes, with the verbs of dglgo.",
+    help="Train rotation-equivariant networks on point clouds from recipes, with the commands of dglgo.",
     epilog=_examples(
         "configure pointcls --data shapes --model oriented-dgcnn --cfg cfg.yaml",
         "train --cfg cfg.yaml",
@@ -48,28 +50,43 @@ app.add_typer(configure_app, name="configure")
 app.add_typer(configure_apply_app, name="configure-apply")
 app.add_typer(recipe_app, name="recipe")
 
-_CHECKPOINT = f"checkpoint file path, or the name of a network: {', '.join(released())}"
+_CHECKPOINT = f"checkpoint file path, or the name of a pretrained model: {', '.join(pretrained_models())}"
 
-Text = str | None
+OptionalStr = str | None
 Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing but errors")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors")]
 
 
 class UserError(Exception):
-    """What a user asks for and cannot have, as a sentence."""
+    """A sentence for the user."""
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        echo(importlib.metadata.version("dgl-orient"))
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version")
+    ] = False,
+) -> None:
+    """Options that need no command."""
 
 
 @app.command(epilog=_examples("train --cfg cfg.yaml", "train --cfg cfg.yaml --resume"))
 def train(
     cfg: Annotated[str, typer.Option(help="config yaml file name")] = "cfg.yaml",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a training that was stopped")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a training that was stopped")] = False,
     allow_plugins: Plugins = False,
     quiet: Quiet = False,
 ) -> None:
     """Launch training"""
-    from . import verbs
+    from . import commands
 
-    verbs.train(cfg, resume, allow_plugins, progress=not quiet)
+    commands.train(cfg, resume, allow_plugins, progress=not quiet)
 
 
 @app.command(
@@ -82,15 +99,15 @@ def train(
 def apply(
     ctx: typer.Context,
     inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, without --cfg")] = None,
-    cfg: Annotated[Text, typer.Option(help="config yaml file name")] = None,
-    cpt: Annotated[Text, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
+    cfg: Annotated[OptionalStr, typer.Option(help="config yaml file name")] = None,
+    cpt: Annotated[OptionalStr, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
     out: Annotated[str, typer.Option(help="folder of the predictions")] = "apply_results",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
-    file_format: Annotated[Text, typer.Option("--format", help="ply or npz")] = None,
-    category: Annotated[Text, typer.Option(help="category of all files, for partseg")] = None,
-    columns: Annotated[Text, typer.Option(help=COLUMNS_HELP)] = None,
-    seed: Annotated[int, typer.Option(help="of the points taken from a file")] = 0,
+    file_format: Annotated[OptionalStr, typer.Option("--format", help="ply or npz")] = None,
+    category: Annotated[OptionalStr, typer.Option(help="category of all files, for partseg")] = None,
+    columns: Annotated[OptionalStr, typer.Option(help=COLUMNS_HELP)] = None,
+    seed: Annotated[int, typer.Option(help="of the points sampled from a file")] = 0,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
     quiet: Quiet = False,
@@ -99,23 +116,21 @@ def apply(
     if cfg is not None:
         _check_only_cfg(ctx)
     elif not inputs:
-        raise UserError("Name files or folders to predict, or say --cfg FILE.")
+        raise UserError("Name files or folders to predict, or give --cfg FILE.")
     elif cpt is None:
         cpt = DEFAULT
         if not quiet:
-            say(f"Predicting with {cpt}, which comes with dgl-orient; --cpt names another network.")
-    from . import verbs
+            echo(f"Predicting with the pretrained model {cpt}; --cpt names another.")
+    from . import commands
 
     if cfg is not None:
-        written = verbs.apply_recipe(cfg, allow_plugins, progress=not quiet)
+        written = commands.apply_recipe(cfg, allow_plugins, progress=not quiet)
     else:
-        options = dict(device=device, batch_size=batch_size, file_format=file_format, category=category)
-        options["columns"] = column_numbers(columns)
-        written = verbs.apply_files(
-            cpt, inputs, out, allow_plugins, not quiet, seed=seed, skip_bad=skip_bad, **options
-        )
+        options = dict(batch_size=batch_size, file_format=file_format, category=category)
+        options |= dict(columns=column_numbers(columns), seed=seed, skip_bad=skip_bad)
+        written = commands.apply_files(cpt, inputs, out, device, allow_plugins, not quiet, **options)
     if written and not quiet:
-        say("\n".join(["Predictions are written to:", *map(str, written)]))
+        echo("\n".join(["Predictions are written to:", *map(str, written)]))
 
 
 def _check_only_cfg(ctx: typer.Context) -> None:
@@ -128,7 +143,7 @@ def _check_only_cfg(ctx: typer.Context) -> None:
         raise UserError(f"With --cfg the recipe says {flags}; write it there.")
 
 
-app.command(epilog=_examples(*view_command.EXAMPLES))(view_command.view)
+app.command(epilog=_examples(*view.EXAMPLES))(view.view)
 
 
 @app.command(epilog=_examples("export --cfg cfg.yaml --output script.py"))
@@ -138,94 +153,95 @@ def export(
     allow_plugins: Plugins = False,
 ) -> None:
     """Export a runnable python script"""
-    from . import verbs
+    from . import commands
 
-    verbs.export(cfg, output, allow_plugins)
-    say(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
+    commands.export(cfg, output, allow_plugins)
+    echo(f"The python script is generated at {Path(output).absolute()}, based on {Path(cfg).absolute()}")
 
 
 @recipe_app.command("list", epilog=_examples("recipe list"))
 def list_recipes() -> None:
     """List all available example recipes"""
-    say(shipped.recipe_table())
+    echo(recipes.recipe_table())
 
 
 @recipe_app.command("get", epilog=_examples("recipe get nodepred_cora_gcn.yaml"))
 def get_recipe(
-    recipe_name: Annotated[Text, typer.Argument(help="The recipe's filename; none lists all")] = None,
+    recipe_name: Annotated[OptionalStr, typer.Argument(help="The recipe's filename; none lists all")] = None,
 ) -> None:
     """Copy the recipe to current directory"""
     if recipe_name is None:
-        say(shipped.recipe_table())
+        echo(recipes.recipe_table())
         return
     try:
-        say(f"Recipe is copied to {shipped.copy_recipe(recipe_name, Path.cwd())}")
+        echo(f"Recipe is copied to {recipes.copy_recipe(recipe_name, Path.cwd())}")
     except ValueError as error:
         raise UserError(str(error)) from error
 
 
 def _add_configure(pipeline: str) -> None:
-    data = [name for name, entry in names.DATA.items() if pipeline in entry.pipelines]
+    data = [name for name, entry in registry.DATA.items() if pipeline in entry.pipelines]
     sets = ", ".join(name for name in data if name != "folder")
-    models = [name for name, entry in names.MODELS.items() if pipeline in entry.pipelines]
+    models = [name for name, entry in registry.MODELS.items() if pipeline in entry.pipelines]
 
     @configure_app.command(
         pipeline,
-        help=names.PIPELINES[pipeline],
+        help=registry.PIPELINES[pipeline],
         epilog=_examples(f"configure {pipeline} --data {data[0]} --model {models[0]}"),
     )
     def configure(
         data: Annotated[str, typer.Option(help=f"input data name: {', '.join(data)}")],
         model: Annotated[str, typer.Option(help=f"model name: {', '.join(models)}")],
-        cfg: Annotated[Text, typer.Option(help="output configuration path")] = None,
+        cfg: Annotated[OptionalStr, typer.Option(help="output configuration path")] = None,
         plugins: Annotated[
             list[str] | None,
             typer.Option("--plugin", help="module to import, that registers data or models"),
         ] = None,
     ) -> None:
-        from . import verbs
+        from . import commands
 
-        path = verbs.configure(pipeline, data, model, cfg, plugins or [])
-        say(f"Configuration file is generated at {path.absolute()}")
+        path = commands.configure(pipeline, data, model, cfg, plugins or [])
+        echo(f"Configuration file is generated at {path.absolute()}")
 
     @configure_apply_app.command(
         pipeline,
-        help=names.PIPELINES[pipeline],
+        help=registry.PIPELINES[pipeline],
         epilog=_examples(f"configure-apply {pipeline} --cpt results/run_0.pth --cfg apply.yaml"),
     )
     def configure_apply(
         cpt: Annotated[str, typer.Option(help=f"input {_CHECKPOINT}")],
         data: Annotated[str, typer.Option(help=f"folder for your files, or a data set: {sets}")] = "folder",
-        cfg: Annotated[Text, typer.Option(help="output configuration file path")] = None,
+        cfg: Annotated[OptionalStr, typer.Option(help="output configuration file path")] = None,
+        allow_plugins: Plugins = False,
     ) -> None:
-        from . import verbs
+        from . import commands
 
-        path = verbs.configure_apply(pipeline, cpt, data, cfg)
-        say(f"Configuration file is generated at {path.absolute()}")
+        path = commands.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
+        echo(f"Configuration file is generated at {path.absolute()}")
 
 
-def _add_foreign(group: typer.Typer, pipeline: str, verb: str) -> None:
-    """A command of dglgo's, which is imported only when it is called."""
+def _add_dglgo(group: typer.Typer, pipeline: str, command: str) -> None:
+    """A command of dglgo, which is imported only when it is called."""
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @group.command(
         pipeline,
-        help=names.DGLGO_PIPELINES[pipeline],
+        help=registry.DGLGO_PIPELINES[pipeline],
         add_help_option=False,
         context_settings=anything,
     )
-    def foreign(ctx: typer.Context) -> None:
-        from .foreign import run_foreign_command
+    def run_dglgo(ctx: typer.Context) -> None:
+        from .dglgo_bridge import run_dglgo_command
 
-        run_foreign_command(verb, pipeline, ctx.args, ctx.command_path)
+        run_dglgo_command(command, pipeline, ctx.args, ctx.command_path)
 
 
-for _pipeline in names.PIPELINES:
+for _pipeline in registry.PIPELINES:
     _add_configure(_pipeline)
-for _pipeline in names.DGLGO_PIPELINES:
-    _add_foreign(configure_app, _pipeline, "configure")
-for _pipeline in names.DGLGO_APPLY:
-    _add_foreign(configure_apply_app, _pipeline, "configure-apply")
+for _pipeline in registry.DGLGO_PIPELINES:
+    _add_dglgo(configure_app, _pipeline, "configure")
+for _pipeline in registry.DGLGO_APPLY:
+    _add_dglgo(configure_apply_app, _pipeline, "configure-apply")
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -239,16 +255,19 @@ def run(arguments: list[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0, 2 for what a user can mend, 130 after Ctrl-C. Anything else is raised.
+        The exit code: 0, 2 for an error that a user can fix, 130 after Ctrl-C. Anything else is raised.
     """
+    if "WORLD_SIZE" in os.environ:
+        # torchrun ends the other processes by this signal when one has died.
+        signal.signal(signal.SIGTERM, _end)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return app(arguments, prog_name="dgl-orient", standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
-        say("Stopped.", err=True)
+        echo_error("Stopped.")
         return 130
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -259,7 +278,7 @@ def run(arguments: list[str] | None = None) -> int:
         sentence = _sentence(error)
         if sentence is None:
             raise
-        say(sentence, err=True)
+        echo_error(sentence)
         return 2
     finally:
         if "WORLD_SIZE" in os.environ:
@@ -269,12 +288,18 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """Tell it without the line of code that Python would show."""
-    say(f"Warning: {message}", err=True)
+    """Print a warning without the line of code that Python would show."""
+    if is_main_process():
+        echo_error(f"Warning: {message}")
+
+
+def _end(number: int, frame: object) -> None:
+    echo_error("Ended by a signal to terminate, which torchrun sends when another process has ended.")
+    raise SystemExit(128 + number)
 
 
 def _sentence(error: Exception) -> str | None:
-    """What to tell of an error that a user can mend; None for one of ours."""
+    """The message of an error that a user can fix; None for a bug."""
     dgl = sys.modules.get("dgl")
     if isinstance(error, UserError):
         return str(error)

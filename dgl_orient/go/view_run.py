@@ -1,149 +1,117 @@
-"""How a training went, from its folder: curves, and what its network answers for the test set."""
+"""Draw what became of a training: its curves and test results, or the quality of its orientations."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
-from dgl import DGLError
-from torch.nn.functional import normalize
+from dgl import DGLError, DGLGraph
+from torch import Tensor, nn
+from tqdm import tqdm
 
+from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
-from ..plot.saving import output_path, save_any
+from ..graph import knn_graph, point_cloud
+from ..metrics import PartIoU
+from ..metrics.orientation import CORRUPTIONS, OrientationSample, orientation_quality
+from ..models.orientation_encoder import OrientationEncoder
+from ..models.tracing import trace_orientations
+from ..plot.prediction_colors import angular_error
+from ..plot.quality_figure import quality_figure
+from ..plot.saving import output_path, save_figure, write_text
 from ..plot.training_figure import (
     Drawing,
     System,
-    confusion,
+    confusion_matrix,
     error_curve,
     iou_bars,
+    read_history,
     training_figure,
     trajectories,
 )
-from ..train.metrics import PartIoU
 from ..train.predict import predict
-from .build import Trained, data_set, load_trained
+from ..train.training_folder import versions
+from ..zoo.trained_model import TrainedModel, load_trained_model
 
-__all__ = ["read_log", "view_run"]
+__all__ = ["view_quality", "view_run"]
 
 _NUM_SYSTEMS = 4
-_NUM_STEPS = 50  # of a true path that are drawn
-_MOST = 1e100  # what an axis can show
+_NUM_STEPS = 50  # of a drawn trajectory
 
 
-def view_run(folder: str | Path, out: str | Path | None = None, progress: bool = True) -> Path:
-    """Draw how a training went.
+def view_run(
+    folder: str | Path, out: str | Path | None = None, progress: bool = True, allow_plugins: bool = False
+) -> Path:
+    """Draw the results of a training, given its folder (``save_path`` of its recipe); return the file.
 
-    Beside the curves of all runs there is, for the test set and the first run's best network: for
+    Beside the curves of all runs there is, for the test set and the best network of the first run: for
     ``pointcls`` the confusion matrix, for ``partseg`` the IoU of every category, for ``normals`` the
-    distribution of errors, for ``nbody`` some systems' trajectories. A training that is not done, or of which
-    the checkpoint is gone, has its curves alone.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The training's folder, ``save_path`` of its recipe.
-    out : str or Path, optional
-        The picture, .png .pdf or .svg, or a page, .html.
-    progress : bool
-        Whether a terminal sees a progress bar.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+    distribution of errors, for ``nbody`` some trajectories. Without a checkpoint, as before the training is
+    complete, there are curves alone.
     """
     folder = Path(folder)
     path = output_path(out, folder.resolve().name or "training")
-    histories = {f"run {number}": read_log(log) for number, log in _logs(folder)}
-    checkpoint = folder / "run_0.pth"
-    title, metric, drawing = str(folder.resolve().name), None, None
-    if checkpoint.exists():
-        trained = load_trained(checkpoint)
-        recipe, metric = trained.recipe, trained.task.main_metric
-        title += f": {recipe['pipeline_name']}, {recipe['data']['name']}, {recipe['model']['name']}"
-        drawing = _RESULTS[trained.pipeline](trained, data_set(recipe, "test"), progress)
-    return save_any(training_figure(histories, metric, title, drawing), path, title)
-
-
-def _logs(folder: Path) -> list[tuple[int, Path]]:
-    """The logs of all runs, in order."""
-    logs = [log for log in folder.glob("run_*/log.jsonl") if log.parent.name[4:].isdecimal()]
+    logs = {log.parent.name.removeprefix("run_"): log for log in folder.glob("run_*/log.jsonl")}
+    logs = {int(number): log for number, log in logs.items() if number.isdecimal()}
     if not logs:
         raise DGLError(
-            f"There is no training in the folder {folder}: expected run_0/log.jsonl in it; to see a cloud, "
-            f"name its file."
+            f"There is no training in the folder {folder}: expected run_0/log.jsonl in it; to draw a point "
+            f"cloud, name its file."
         )
-    return sorted((int(log.parent.name[4:]), log) for log in logs)
+    histories = {f"run {number}": read_history(logs[number]) for number in sorted(logs)}
+    title, metric, result = folder.resolve().name, None, None
+    if (folder / "run_0.pth").exists():
+        trained = load_trained_model(folder / "run_0.pth", allow_plugins=allow_plugins)
+        recipe, metric = trained.recipe, trained.task.main_metric
+        data = recipe.get("data")  # absent if the model was trained in Python
+        title += f": {trained.pipeline}, {data['name'] if data else 'own data'}, {recipe['model']['name']}"
+        if data:
+            result = _RESULTS[trained.pipeline](trained, data_set(recipe, "test"), progress)
+    return save_figure(training_figure(histories, metric, title, result), path, title)
 
 
-def read_log(path: Path) -> list[dict]:
-    """The epochs' records of a run.
-
-    A last line without an end is left out, for it is still being written.
-
-    Raises
-    ------
-    DGLError
-        If the file is not such a log, or no epoch is done.
-    """
-    lines = path.read_text("utf-8", errors="replace").split("\n")
-    records = []
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            record = json.loads(line)
-            numbers = [record[name] for name in ("epoch", "loss", "lr")] + list(record["val"].values())
-            records.append(record | {"val": dict(record["val"])})
-            if not all(isinstance(each, int | float) and not abs(each) > _MOST for each in numbers):
-                raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DGLError(
-                f"Line {number} of {path} is no record of an epoch; expected epoch, loss, val and lr."
-            ) from error
-    if not records:
-        raise DGLError(f"No epoch is recorded in {path} yet; wait for the first one.")
-    return records
+def _items(dataset: PointCloudDataset) -> Iterator[tuple[DGLGraph, Tensor | None]]:
+    for index in range(len(dataset)):
+        item = dataset[index]
+        yield item if isinstance(item, tuple) else (item, None)
 
 
-def _confusion(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
-    names = list(trained.facts["class_names"])
+def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    names = list(trained.metadata["class_names"])
     matrix = np.zeros((len(names), len(names)), dtype=int)
-    answers = predict(trained.model, trained.task, test, progress=progress)
-    for label, logits in zip(test.labels, answers):
+    for label, logits in zip(test.labels, predict(trained.model, trained.task, test, progress=progress)):
         matrix[int(label), int(logits.argmax())] += 1
-    return confusion(matrix, names)
+    return confusion_matrix(matrix, names)
 
 
-def _iou(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     metric, task = PartIoU(trained.task.class_parts), trained.task
-    answers = predict(trained.model, task, test, progress=progress)
-    for number, logits in enumerate(answers):
-        item = test[number]
-        graph, label = item if isinstance(item, tuple) else (item, None)
+    for (graph, label), logits in zip(_items(test), predict(trained.model, task, test, progress=progress)):
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
-        found = task.answers(logits, graph, category)
-        metric.update(found, graph.ndata["part"], category, graph.batch_num_nodes())
-    return iou_bars(metric.by_class(), trained.facts["class_names"])
+        predicted = task.predictions(logits, graph, category)
+        metric.update(predicted, graph.ndata["part"], category, graph.batch_num_nodes())
+    return iou_bars(metric.by_class(), trained.metadata["class_names"])
 
 
-def _normals(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
-    angles = []
-    for number, vectors in enumerate(predict(trained.model, trained.task, test, progress=progress)):
-        item = test[number]
-        true = (item[0] if isinstance(item, tuple) else item).ndata["normal"]
-        cosine = (normalize(vectors.reshape(-1, 3), dim=1) * true).sum(1)
-        cosine = cosine if trained.task.signed else cosine.abs()
-        angles.append(torch.rad2deg(cosine.clamp(-1, 1).acos()).numpy())
-    return error_curve(np.concatenate(angles))
+def _normal_errors(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    predictions = predict(trained.model, trained.task, test, progress=progress)
+    errors = [
+        angular_error(vec.reshape(-1, 3).numpy(), graph.ndata["normal"].numpy(), trained.task.signed)
+        for (graph, _), vec in zip(_items(test), predictions)
+    ]
+    return error_curve(np.concatenate(errors))
 
 
-def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> Drawing:
+def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
-    for number, predicted in enumerate(predict(trained.model, trained.task, few, progress=progress)):
-        data = {name: values.double().numpy() for name, values in few[number].ndata.items()}
+    for graph, predicted in zip(few, predict(trained.model, trained.task, few, progress=progress)):
+        data = {name: values.double().numpy() for name, values in graph.ndata.items()}
         path = np.stack([data["pos"], data["target_pos"]])
         if isinstance(test, ChargedParticles) and not test.noise:
             steps = np.unique(np.linspace(0, test.horizon, _NUM_STEPS).round().astype(int)).tolist()
@@ -152,9 +120,82 @@ def _trajectories(trained: Trained, test: PointCloudDataset, progress: bool) -> 
     return trajectories(systems)
 
 
-_RESULTS: dict[str, Callable[[Trained, PointCloudDataset, bool], Drawing]] = {
-    "pointcls": _confusion,
-    "partseg": _iou,
-    "normals": _normals,
-    "nbody": _trajectories,
-}
+_RESULTS = {"pointcls": _confusion, "partseg": _iou, "normals": _normal_errors, "nbody": _trajectories}
+
+
+def view_quality(
+    checkpoint: str | Path,
+    out: str | Path | None = None,
+    num_clouds: int = 20,
+    seed: int = 0,
+    progress: bool = True,
+    allow_plugins: bool = False,
+) -> list[Path]:
+    """Measure a trained network's orientations beside those of the untrained network; return the files.
+
+    The shapes are the first ``num_clouds`` of the network's test set, sampled twice as densely: see
+    :func:`dgl_orient.metrics.orientation_quality`. The numbers go to a .json file beside the picture.
+    """
+    path = output_path(out, "quality")
+    if num_clouds < 1:
+        raise DGLError(f"Expected at least 1 cloud to measure on, got {num_clouds}.")
+    trained = load_trained_model(checkpoint, allow_plugins=allow_plugins)
+    if "data" not in trained.recipe:
+        raise DGLError(f"{trained.path} was trained without a recipe, so that its test set is not known.")
+    recipe, num_points = trained.recipe, trained.num_points
+    networks = {"trained": trained.model, "untrained": _reset_orientations(trained, seed)}
+    if num_points is None:
+        raise DGLError(
+            f"The data set {recipe['data']['name']!r} does not say how many points its clouds have, so that "
+            f"no second sample of its shapes can be made; measure a network of another data set."
+        )
+    shapes = data_set({**recipe, "data": recipe["data"] | {"num_points": 2 * num_points}}, "test")
+    num_clouds = min(num_clouds, len(shapes))
+    quality = {}
+    for name, model in networks.items():
+        bar = tqdm(range(num_clouds), name, unit="shape", disable=None if progress else True)
+        clouds = (_cloud(shapes[index]) for index in bar)
+        has_classes = name == "trained" and trained.pipeline == "pointcls"
+        quality[name] = orientation_quality(functools.partial(_sight, model, has_classes), clouds, seed=seed)
+    title = (
+        f"Orientations of {recipe['model']['name']} on {num_clouds} test clouds of {recipe['data']['name']}, "
+        f"{num_points} points"
+    )
+    amounts = {name: list(amounts) for name, (_, amounts) in CORRUPTIONS.items()}
+    settings = {"num_clouds": num_clouds, "num_points": num_points, "seed": seed, "amounts": amounts}
+    record = {"networks": quality, "settings": settings, "recipe": recipe, "versions": versions()}
+    return [
+        save_figure(quality_figure(quality, title), path, title),
+        write_text(json.dumps(record, indent=1) + "\n", path.with_suffix(".json")),
+    ]
+
+
+def _cloud(item: DGLGraph | tuple[DGLGraph, Tensor]) -> tuple[Tensor, int | None]:
+    graph, label = item if isinstance(item, tuple) else (item, None)
+    return graph.ndata["pos"], None if label is None else int(label)
+
+
+def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
+    """The network with randomly initialised orientations."""
+    if not isinstance(getattr(trained.model, "orientation_encoder", None), OrientationEncoder):
+        raise DGLError(
+            f"The network {trained.recipe['model']['name']} of {trained.path} has no orientations at several "
+            f"scales to measure; give a checkpoint of oriented-dgcnn or oriented-rscnn."
+        )
+    model = copy.deepcopy(trained.model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed % 2**64)
+        model.orientation_encoder.net.reset_parameters()
+    return model
+
+
+def _sight(model: nn.Module, has_classes: bool, pos: Tensor) -> OrientationSample:
+    """The orientations of a point cloud, and its logits."""
+    encoder = model.orientation_encoder
+    graph = knn_graph(pos, encoder.k)
+    if has_classes:
+        trace = trace_orientations(model, lambda: model(point_cloud(pos)))
+    else:
+        trace = trace_orientations(encoder, lambda: encoder(graph, pos))
+    vectors = encoder.net.vectors(graph, pos)
+    return OrientationSample(trace.orient, vectors, trace.output[0] if has_classes else None)

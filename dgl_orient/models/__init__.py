@@ -1,5 +1,6 @@
 """Networks for whole tasks; each takes point clouds as :func:`dgl_orient.point_cloud` makes them."""
 
+from .._init_args import record_init_args
 from .dgcnn import DGCNN, OrientedDGCNN
 from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
@@ -19,3 +20,7 @@ __all__ = [
     "OrientedNBody",
     "OrientedRSCNN",
 ]
+
+# So that a checkpoint can describe a network that was made in Python.
+for _name in __all__:
+    record_init_args(globals()[_name])

@@ -1,30 +1,26 @@
-"""Pictures of clouds and their orientations, of trainings and of measurements.
+"""Pictures and interactive pages of point clouds with their orientations, of trainings and of metrics.
 
-matplotlib is imported when a picture is drawn; pages need nothing.
+matplotlib and plotly, the extra ``plot``, are imported when something is drawn.
 """
 
 from .camera import Camera
 from .cloud_figure import cloud_figure
+from .cloud_page import cloud_page
 from .colors import Coloring, by_category, by_direction, by_value
-from .page import cloud_page
-from .saving import save_figure
-from .scene import Look, OrientedCloud, arrows, oriented_cloud
-from .seen import OrientationTrace, trace_orientations
-from .show import save
+from .saving import save, save_figure
+from .scene import OrientedCloud, PlotOptions, arrows, oriented_cloud
 
 __all__ = [
     "Camera",
     "Coloring",
-    "Look",
     "OrientedCloud",
-    "OrientationTrace",
+    "PlotOptions",
     "arrows",
     "by_category",
     "by_direction",
     "by_value",
     "cloud_figure",
     "cloud_page",
-    "trace_orientations",
     "oriented_cloud",
     "save",
     "save_figure",

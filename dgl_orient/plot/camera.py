@@ -1,26 +1,28 @@
-"""From where a cloud is looked at."""
+"""The camera of a picture."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from dgl import DGLError
 
-__all__ = ["Camera"]
+__all__ = ["Camera", "VerticalAxis"]
 
-_AXES = ("x", "y", "z")
+VerticalAxis = Literal["x", "y", "z"]
+_AXES = get_args(VerticalAxis)
 
 
 @dataclass(frozen=True)
 class Camera:
-    """Parallel projection from a direction.
+    """Orthographic projection along a direction.
 
     Parameters
     ----------
     elevation, azimuth : float
-        The direction of the viewer, in degrees: above the ground, and around the vertical axis.
+        The direction of the viewer in degrees: above the horizontal plane, and around the vertical axis.
     up : {"x", "y", "z"}
         The axis that is vertical in the picture.
 
@@ -28,14 +30,14 @@ class Camera:
     --------
     >>> import numpy as np
     >>> from dgl_orient.plot import Camera
-    >>> side, depth = Camera(elevation=0, azimuth=0).project(np.array([[5.0, 2.0, 3.0]]))
-    >>> side.round(6), depth.round(6)
+    >>> position, depth = Camera(elevation=0, azimuth=0).project(np.array([[5.0, 2.0, 3.0]]))
+    >>> position.round(6), depth.round(6)
     (array([[2., 3.]]), array([5.]))
     """
 
     elevation: float = 20.0
     azimuth: float = 35.0
-    up: str = "z"
+    up: VerticalAxis = "z"
 
     def __post_init__(self) -> None:
         if self.up not in _AXES:
@@ -50,14 +52,18 @@ class Camera:
     @property
     def matrix(self) -> np.ndarray:
         """A rotation ``(3, 3)`` whose rows point to the right, upwards and to the viewer."""
-        high, around = math.radians(self.elevation), math.radians(self.azimuth)
+        elevation, azimuth = math.radians(self.elevation), math.radians(self.azimuth)
         # In axes of which the last is vertical; the others follow it in a right-handed order.
-        right = [-math.sin(around), math.cos(around), 0.0]
-        viewer = [math.cos(high) * math.cos(around), math.cos(high) * math.sin(around), math.sin(high)]
+        right = [-math.sin(azimuth), math.cos(azimuth), 0.0]
+        viewer = [
+            math.cos(elevation) * math.cos(azimuth),
+            math.cos(elevation) * math.sin(azimuth),
+            math.sin(elevation),
+        ]
         rows = np.array([right, np.cross(viewer, right), viewer])
         return np.roll(rows, _AXES.index(self.up) + 1, axis=1)
 
     def project(self, pos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places in the picture ``(..., 2)``, and how near the viewer they are ``(...)``."""
-        seen = pos @ self.matrix.T
-        return seen[..., :2], seen[..., 2]
+        """Positions in the picture ``(..., 2)`` and depths ``(...)``, larger nearer to the viewer."""
+        pos = pos @ self.matrix.T
+        return pos[..., :2], pos[..., 2]

@@ -1,4 +1,4 @@
-"""What a point's colour tells: a value, a category, a direction."""
+"""Colours of points: by value, by category, by direction."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dgl import DGLError
 
 __all__ = ["AXIS_COLORS", "Coloring", "by_category", "by_direction", "by_value", "palette"]
 
+RGB = tuple[int, int, int]
+
 #: Red, green and blue: the first, second and third axis of an orientation.
 AXIS_COLORS = ((208, 28, 36), (22, 140, 44), (30, 80, 200))
 
@@ -21,23 +23,24 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 @dataclass(frozen=True)
 class Coloring:
-    """The colours of a cloud's points and what they mean."""
+    """Colours of a point cloud and their meaning."""
 
-    name: str  #: what it tells, such as ``"part"``
+    name: str  #: the coloured quantity, such as ``"part"``
     rgb: np.ndarray  #: (N, 3) colours, from 0 to 255
-    texts: tuple[str, ...]  #: what is known of each point, in words
-    legend: tuple[tuple[str, tuple[int, int, int]], ...] = ()  #: words and the colours that stand for them
+    labels: tuple[str, ...]  #: the value of each point as a string
+    legend: tuple[tuple[str, RGB], ...] = ()  #: labels and their colours
+    is_continuous: bool = False  #: whether colours between those of the legend stand for values between
 
 
 def by_value(name: str, values: np.ndarray, low: float | None = None, high: float | None = None) -> Coloring:
-    """Colours from light to dark for values from low to high; by default their own range.
+    """Colours from light to dark for values from low to high; by default the values' own range.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dgl_orient.plot import by_value
     >>> coloring = by_value("distance", np.array([0.0, 0.5, 1.0]))
-    >>> coloring.rgb[0].tolist(), coloring.texts, [words for words, _ in coloring.legend]
+    >>> coloring.rgb[0].tolist(), coloring.labels, [label for label, _ in coloring.legend]
     ([214, 226, 240], ('0', '0.5', '1'), ['0', '0.333', '0.667', '1'])
     """
     values = np.asarray(values, dtype=float).reshape(-1)
@@ -46,44 +49,45 @@ def by_value(name: str, values: np.ndarray, low: float | None = None, high: floa
     low = float(values.min(initial=np.inf)) if low is None else low
     high = float(values.max(initial=-np.inf)) if high is None else high
     span = high - low if high > low else 1.0
-    place = np.clip((values - low) / span, 0, 1) * (len(_SCALE) - 1)
+    scaled = np.clip((values - low) / span, 0, 1) * (len(_SCALE) - 1)
     stops = np.arange(len(_SCALE))
-    rgb = np.stack([np.interp(place, stops, channel) for channel in _SCALE.T], 1).round().astype(np.uint8)
+    rgb = np.stack([np.interp(scaled, stops, channel) for channel in _SCALE.T], 1).round().astype(np.uint8)
     steps = np.linspace(low, low + span, len(_SCALE)) if len(values) else []
     legend = tuple((f"{step:.3g}", tuple(map(int, color))) for step, color in zip(steps, _SCALE))
-    return Coloring(name, rgb, tuple(f"{value:.3g}" for value in values), legend)
+    return Coloring(name, rgb, tuple(f"{value:.3g}" for value in values.tolist()), legend, True)
 
 
 def by_category(
     name: str,
-    numbers: np.ndarray,
-    names: Sequence[str],
-    colors: Sequence[tuple[int, int, int]] | None = None,
+    labels: np.ndarray,
+    class_names: Sequence[str],
+    colors: Sequence[RGB] | None = None,
 ) -> Coloring:
-    """A colour for each of the named categories; the legend has those that occur.
+    """A colour for each category; the legend has those that occur.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dgl_orient.plot import by_category
     >>> coloring = by_category("part", np.array([2, 0, 2]), ["seat", "back", "leg"])
-    >>> coloring.texts, [words for words, _ in coloring.legend]
+    >>> coloring.labels, [label for label, _ in coloring.legend]
     (('leg', 'seat', 'leg'), ['seat', 'leg'])
     """
-    numbers = np.asarray(numbers).reshape(-1)
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(names):
+    labels = np.asarray(labels).reshape(-1)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < len(class_names):
         raise DGLError(
-            f"Expected the numbers of {name} to be from 0 to {len(names) - 1}, got {numbers.min()} to "
-            f"{numbers.max()}."
+            f"Expected labels of {name} to be from 0 to {len(class_names) - 1}, got {labels.min()} to "
+            f"{labels.max()}."
         )
-    colors = palette(len(names)) if colors is None else colors
-    legend = tuple((str(names[each]), colors[each]) for each in np.unique(numbers))
-    rgb = np.array(colors, dtype=np.uint8).reshape(-1, 3)[numbers]
-    return Coloring(name, rgb, tuple(str(names[each]) for each in numbers), legend)
+    colors = palette(len(class_names)) if colors is None else colors
+    names = list(map(str, class_names))
+    legend = tuple((names[label], colors[label]) for label in np.unique(labels))
+    rgb = np.array(colors, dtype=np.uint8).reshape(-1, 3)[labels]
+    return Coloring(name, rgb, tuple(names[label] for label in labels.tolist()), legend)
 
 
 def by_direction(name: str, vec: np.ndarray) -> Coloring:
-    """The directions' coordinates as red, green and blue, from -1 to 1.
+    """Unit vectors as colours: the coordinates from -1 to 1 as red, green and blue.
 
     Examples
     --------
@@ -96,15 +100,16 @@ def by_direction(name: str, vec: np.ndarray) -> Coloring:
     length = np.linalg.norm(vec, axis=1, keepdims=True)
     vec = vec / np.where(length > 0, length, 1)
     rgb = (127.5 * (vec + 1) + 0.5).clip(0, 255).astype(np.uint8)
-    texts = tuple("({:.2f}, {:.2f}, {:.2f})".format(*(each + 0.0)) for each in vec.round(2))
+    # Adding 0 makes -0 positive.
+    labels = tuple("({:.2f}, {:.2f}, {:.2f})".format(*each) for each in (vec.round(2) + 0.0).tolist())
     legend = (("x", (255, 128, 128)), ("y", (128, 255, 128)), ("z", (128, 128, 255)))
-    return Coloring(name, rgb, texts, legend)
+    return Coloring(name, rgb, labels, legend)
 
 
-def palette(number: int) -> list[tuple[int, int, int]]:
-    """Soft colours that differ, any number of them: the first ones are always the same."""
-    found = []
-    for each in range(number):
-        hue, saturation, value = (0.58 + each * _GOLDEN) % 1, 0.3 + 0.1 * (each % 3), 0.92 - 0.14 * (each % 2)
-        found.append(tuple(round(255 * part) for part in colorsys.hsv_to_rgb(hue, saturation, value)))
-    return found
+def palette(num_colors: int) -> list[RGB]:
+    """Soft, distinct colours, any number of them; a longer palette begins with the shorter one."""
+    colors = []
+    for i in range(num_colors):
+        hue, saturation, value = (0.58 + i * _GOLDEN) % 1, 0.3 + 0.1 * (i % 3), 0.92 - 0.14 * (i % 2)
+        colors.append(tuple(round(255 * part) for part in colorsys.hsv_to_rgb(hue, saturation, value)))
+    return colors

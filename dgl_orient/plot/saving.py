@@ -1,143 +1,125 @@
-"""Pictures and pages written to files, in the format that the file's ending says."""
+"""Pictures and pages written to files, in the format of the file's suffix."""
 
 from __future__ import annotations
 
 import html
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dgl import DGLError
 
-from .._extras import to_install
-from ..train import atomic
+from .._atomic import write_file
+from .cloud_figure import cloud_figure
+from .cloud_page import cloud_page, require_plotly
+from .figure import figure_bytes, require_matplotlib
+from .scene import OrientedCloud, PlotOptions, check_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "ENDINGS",
-    "PICTURES",
-    "check_ending",
-    "figure_bytes",
-    "figure_page",
-    "is_page",
-    "new_figure",
-    "output_path",
-    "save_any",
-    "save_figure",
-    "save_text",
-    "writable",
-]
+__all__ = ["SUFFIXES", "is_page", "output_path", "save", "save_figure", "write_text"]
 
-#: Endings of pictures, all made by matplotlib.
-PICTURES = (".png", ".pdf", ".svg")
-#: All endings.
-ENDINGS = (*PICTURES, ".html")
-
-_DPI = 200
-# Without dates and random names the same picture is the same file.
-_METADATA = {
-    "png": {"Software": "dgl_orient"},
-    "pdf": {"CreationDate": None, "Producer": None, "Creator": "dgl_orient"},
-    "svg": {"Date": None, "Creator": "dgl_orient"},
-}
-_STYLE = {"svg.hashsalt": "dgl_orient", "pdf.fonttype": 42}
+#: Suffixes of pictures by matplotlib, and of pages.
+SUFFIXES = (".png", ".pdf", ".svg", ".html")
 
 
-def check_ending(path: str | Path, endings: Sequence[str] = ENDINGS) -> Path:
-    """The path, if its ending is one of these.
+def save(
+    clouds: OrientedCloud | Sequence[OrientedCloud],
+    path: str | Path,
+    options: PlotOptions | None = None,
+    title: str = "",
+) -> Path:
+    """Draw point clouds side by side to a picture, .png .pdf or .svg, or to an interactive page, .html.
 
-    Examples
-    --------
-    >>> from dgl_orient.plot.saving import check_ending
-    >>> check_ending("cloud.SVG").name
-    'cloud.SVG'
-    """
-    path = Path(path)
-    if path.suffix.lower() not in endings:
-        raise DGLError(f"Expected the name of a picture to end in {' '.join(endings)}, got {str(path)!r}.")
-    return path
-
-
-def is_page(path: Path) -> bool:
-    """Whether a file is to be a page and not a picture."""
-    return path.suffix.lower() == ".html"
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise DGLError(f"Pictures need the package {error.name}; {to_install('plot')}.") from error
-
-
-def writable(text: str) -> str:
-    """A name as matplotlib can write it: no formula, whatever its signs, and only what a font may have."""
-    text = text.encode("utf-8", "replace").decode("utf-8").replace("$", r"\$")
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
-
-
-def output_path(out: str | Path | None, default: str) -> Path:
-    """Where to write, checked before any work is done for it; by default a page of this name.
+    Parameters
+    ----------
+    clouds : OrientedCloud or sequence of OrientedCloud
+        The point clouds; several poses of one, for example.
+    path : str or Path
+        The file to write.
+    options : PlotOptions
+        What is drawn; on a page, what is visible at first.
+    title : str
+        Title of the picture.
 
     Raises
     ------
     DGLError
-        If no such file can be made here.
+        If the suffix is unknown, matplotlib or plotly is missing, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, torch, dgl_orient
+    >>> from dgl_orient.plot import oriented_cloud, save
+    >>> pos = torch.rand(100, 3)
+    >>> orient = dgl_orient.OrientationNet()(dgl_orient.knn_graph(pos, k=16), pos)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(oriented_cloud(pos, orient), f"{folder}/cloud.html", title="a cloud").name
+    'cloud.html'
     """
-    path = check_ending(f"{default}.html" if out is None else out)
-    if not is_page(path):
-        _require_matplotlib()
+    path, options = _check_suffix(path), options or PlotOptions()
+    clouds = [clouds] if isinstance(clouds, OrientedCloud) else list(clouds)
+    for cloud in clouds:
+        check_options(cloud, options)
+    if is_page(path):
+        return write_text(cloud_page(clouds, options, title), path)
+    return save_figure(cloud_figure([clouds], options, title), path)
+
+
+def save_figure(figure: Figure, path: str | Path, title: str = "") -> Path:
+    """Write a figure to a picture, or to a page with this title that shows it."""
+    path = _check_suffix(path)
+    if is_page(path):
+        return write_text(_figure_page(figure, title), path)
+    return _write(path, figure_bytes(figure, path.suffix))
+
+
+def output_path(out: str | Path | None, default: str, is_interactive: bool = False) -> Path:
+    """The file to write, checked before any work is done; by default a page of this name.
+
+    Raises
+    ------
+    DGLError
+        If the suffix is unknown, or the package that draws such a file is missing: plotly for a page that
+        is interactive, else matplotlib.
+    """
+    path = _check_suffix(f"{default}.html" if out is None else out)
+    if is_interactive and is_page(path):
+        require_plotly()
+    else:
+        require_matplotlib()
     return path
 
 
-def new_figure(inches: tuple[float, float]) -> Figure:
-    """A figure of matplotlib's, which no window shows."""
-    _require_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=inches, layout="constrained")
+def is_page(path: Path) -> bool:
+    """Whether a file is a page and not a picture."""
+    return path.suffix.lower() == ".html"
 
 
-def figure_bytes(figure: Figure, ending: str, dpi: int = _DPI) -> bytes:
-    """The picture in the format of an ending such as ``".png"``: tight, and the same bytes every time."""
-    from matplotlib import rc_context
-
-    kind, buffer = ending.lower().removeprefix("."), io.BytesIO()
-    with rc_context(_STYLE):
-        figure.savefig(
-            buffer, format=kind, dpi=dpi, bbox_inches="tight", pad_inches=0.05, metadata=_METADATA[kind]
-        )
-    return buffer.getvalue()
+def write_text(content: str, path: str | Path) -> Path:
+    """Write a page, or numbers in JSON."""
+    # Names of files may hold bytes that are not UTF-8.
+    return _write(Path(path), content.encode("utf-8", errors="backslashreplace"))
 
 
-def save_figure(figure: Figure, path: str | Path, dpi: int = _DPI) -> Path:
-    """Write a figure to a .png, .pdf or .svg file."""
-    path = check_ending(path, PICTURES)
-    atomic.write(path, figure_bytes(figure, path.suffix, dpi))
+def _check_suffix(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise DGLError(f"Expected the name of a picture to end in {' '.join(SUFFIXES)}, got {str(path)!r}.")
     return path
 
 
-def figure_page(figure: Figure, title: str) -> str:
-    """A page that shows a figure and needs no other file."""
+def _figure_page(figure: Figure, title: str) -> str:
+    """A page that shows a figure as large as the window, and needs no other file."""
     svg = figure_bytes(figure, ".svg").decode("utf-8")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f"<style>svg {{ max-width: 100%; height: auto; }}</style></head>\n"
+        f"<style>body {{ margin: 0 }} svg {{ display: block; width: 100vw; height: 100vh }}</style></head>\n"
         f"<body>\n{svg[svg.index('<svg') :]}</body></html>\n"
     )
 
 
-def save_any(figure: Figure, path: Path, title: str) -> Path:
-    """Write a figure to a picture, or to a page of this title."""
-    return save_text(figure_page(figure, title), path) if is_page(path) else save_figure(figure, path)
-
-
-def save_text(text: str, path: str | Path) -> Path:
-    """Write a page."""
-    path = Path(path)
-    # Names of files may hold bytes that are no UTF-8.
-    atomic.write(path, text.encode("utf-8", errors="backslashreplace"))
+def _write(path: Path, content: bytes) -> Path:
+    write_file(path, content)
     return path

@@ -1,7 +1,8 @@
-"""What there is to see of a cloud: its points, their colours, and arrows along the axes of orientations."""
+"""An oriented point cloud, ready to be drawn, and what of it is drawn."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,63 +16,70 @@ from ..graph import farthest_point_sampling
 from .camera import Camera
 from .colors import Coloring, by_value
 
-__all__ = ["Look", "OrientedCloud", "arrows", "check_look", "oriented_cloud"]
+__all__ = ["OrientedCloud", "PlotOptions", "arrows", "check_options", "global_arrow", "oriented_cloud"]
+
+# Length of the arrows of the whole cloud's orientation, as a fraction of its radius.
+_GLOBAL_LENGTH = 0.6
 
 
 @dataclass(frozen=True)
 class OrientedCloud:
-    """A cloud in one pose, with orientations of M of its points at L levels, F at each."""
+    """A point cloud in one pose, with orientations of M of its points at L levels, F at each."""
 
     title: str
-    pos: np.ndarray  #: (N, 3) its points
-    rows: np.ndarray  #: (M,) those with arrows: of the first m, each is the farthest from those before it
-    frames: np.ndarray  #: (M, L, F, 3, 3) their orientations, axes in columns
-    level_sizes: tuple[int, ...]  #: how many points each level has, which come first; 0 for the whole cloud
-    global_orient: np.ndarray | None  #: (F, 3, 3) the whole cloud's orientations
+    pos: np.ndarray  #: (N, 3) coordinates
+    arrow_points: np.ndarray  #: (M,) indices of the points with arrows, in farthest-point order
+    orient: np.ndarray  #: (M, L, F, 3, 3) their orientations, axes in columns
+    level_sizes: tuple[int, ...]  #: points per level; 0 for the whole cloud
+    global_orient: np.ndarray | None  #: (F, 3, 3) orientations of the whole cloud
     colorings: tuple[Coloring, ...]  #: at least one
-    turn: np.ndarray  #: (3, 3) the rotation that brought it from the first pose to this one
+    rotation: np.ndarray  #: (3, 3) the rotation from the first pose to this one
 
-    @property
-    def centre(self) -> np.ndarray:
-        """The mean of its points."""
+    @functools.cached_property
+    def center(self) -> np.ndarray:
+        """The centroid."""
         return self.pos.mean(0)
 
-    @property
+    @functools.cached_property
     def radius(self) -> float:
-        """How far its farthest point is from the centre; 1 if all are in one place."""
-        return float(np.linalg.norm(self.pos - self.centre, axis=1).max()) or 1.0
+        """The largest distance of a point from the centroid; 1 if all points coincide."""
+        return float(np.linalg.norm(self.pos - self.center, axis=1).max()) or 1.0
 
     def coloring(self, name: str | None = None) -> Coloring:
-        """The one of this name; the first if none is asked for."""
+        """The colouring of this name; by default the first."""
         for each in self.colorings:
             if name in (None, each.name):
                 return each
         known = ", ".join(each.name for each in self.colorings)
         raise DGLError(f"There is nothing to colour by {name} here; choose one of {known}.")
 
-    def turned_back(self) -> OrientedCloud:
-        """The same as seen in the first pose: its points and arrows turned by the inverse rotation."""
-        back = self.turn.T
+    def is_global(self, level: int) -> bool:
+        """Whether a level is the whole cloud, which has its arrows at the centroid."""
+        return self.global_orient is not None and self.level_sizes[level : level + 1] == (0,)
+
+    def rotated_back(self) -> OrientedCloud:
+        """The same in the first pose: points and orientations rotated by the inverse rotation."""
+        inverse = self.rotation.T
         return replace(
             self,
-            pos=self.pos @ self.turn,
-            frames=back @ self.frames,
-            global_orient=None if self.global_orient is None else back @ self.global_orient,
-            turn=np.eye(3),
+            pos=self.pos @ self.rotation,
+            orient=inverse @ self.orient,
+            global_orient=None if self.global_orient is None else inverse @ self.global_orient,
+            rotation=np.eye(3),
         )
 
 
 @dataclass(frozen=True)
-class Look:
-    """Which of it is drawn, and how."""
+class PlotOptions:
+    """Which orientations and colours of a point cloud are drawn, and how."""
 
-    color: str | None = None  #: the name of a colouring; the first if not given
-    level: int = 0  #: 0 for the points' own orientations, then those of coarser and coarser levels
-    orientation: int = 0  #: which of several
-    axes: tuple[int, ...] = (0, 1)  #: drawn as red, green and blue arrows
-    num_arrows: int = 150  #: at most, for each axis
-    arrow_length: float = 0.14  #: as a share of the cloud's radius
-    show_global: bool = False  #: the whole cloud's orientation, at its centre
+    color: str | None = None  #: name of a colouring; by default the first
+    level: int = 0  #: level of the hierarchy; 0 is the points' own orientations
+    orientation: int = 0  #: which of the F orientations
+    axes: tuple[int, ...] = (0, 1)  #: drawn as red (0), green (1) and blue (2) arrows
+    num_arrows: int = 150  #: maximum per axis
+    arrow_length: float = 0.14  #: as a fraction of the cloud's radius
+    show_global: bool = False  #: also draw the whole cloud's orientation, at its centroid
     camera: Camera = Camera()
 
     def __post_init__(self) -> None:
@@ -94,10 +102,10 @@ def oriented_cloud(
     title: str = "",
     level_sizes: Sequence[int] | None = None,
     max_arrows: int = 300,
-    rows: np.ndarray | None = None,
-    turn: Tensor | None = None,
+    arrow_points: np.ndarray | None = None,
+    rotation: Tensor | None = None,
 ) -> OrientedCloud:
-    """A cloud that is ready to be drawn.
+    """Prepare a point cloud and its orientations for drawing.
 
     Parameters
     ----------
@@ -109,88 +117,105 @@ def oriented_cloud(
     global_orient : Tensor, optional
         Orientations of the whole cloud, ``(F, 3, 3)``.
     colorings : sequence of Coloring
-        What the points' colours may tell; by default their distance from the centre.
+        Colourings to choose from; by default the distance from the centroid.
     title : str
-        What is written above it.
+        Title of the panel.
     level_sizes : sequence of int, optional
-        How many points each level has, 0 for the whole cloud. A level's points are the first of a
-        farthest-point sample, and others take over the orientation of the nearest of them: so no more arrows
-        are drawn.
+        Number of points of each level, 0 for the whole cloud. The points of a level are the first ones of
+        farthest-point sampling, and all others copy the orientation of the nearest of them; so only these
+        have arrows.
     max_arrows : int
-        How many points can have arrows.
-    rows : np.ndarray, optional
-        Which points these are; by default a farthest-point sample.
-    turn : Tensor, optional
-        The rotation by which the cloud was turned from another pose.
+        Maximum number of points with arrows.
+    arrow_points : np.ndarray, optional
+        Indices of the points with arrows; by default from farthest-point sampling.
+    rotation : Tensor, optional
+        The rotation ``(3, 3)`` that was applied to the first pose.
+
+    Returns
+    -------
+    OrientedCloud
 
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.plot import oriented_cloud, save
+    >>> from dgl_orient.plot import oriented_cloud
     >>> pos = torch.rand(100, 3)
     >>> orient = dgl_orient.OrientationNet()(dgl_orient.knn_graph(pos, k=16), pos)
     >>> cloud = oriented_cloud(pos, orient.detach(), max_arrows=40)
-    >>> cloud.frames.shape, cloud.colorings[0].name
+    >>> cloud.orient.shape, cloud.colorings[0].name
     ((40, 1, 1, 3, 3), 'distance')
     """
     check_points(pos)
     if pos.shape[1] != 3 or len(pos) == 0:
         raise DGLError(f"Expected points (N, 3), at least one, to draw, got {tuple(pos.shape)}.")
     points = pos.detach().cpu().double().numpy()
-    if rows is None:
+    if arrow_points is None:
         count = torch.tensor([min(max_arrows, len(pos)) if orient is not None else 0])
-        rows = farthest_point_sampling(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
-    frames = _five_dimensions(orient, len(pos))[torch.as_tensor(rows, dtype=torch.int64)]
-    sizes = [len(pos)] * frames.shape[1] if level_sizes is None else list(level_sizes)
-    if len(sizes) != frames.shape[1]:
-        raise DGLError(f"Expected a size for each of the {frames.shape[1]} levels, got {len(sizes)}.")
-    distance = by_value("distance", np.linalg.norm(points - points.mean(0), axis=1), low=0.0)
+        arrow_points = farthest_point_sampling(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
+    orient = _by_level(orient, len(pos))[torch.as_tensor(arrow_points, dtype=torch.int64)]
+    level_sizes = (len(pos),) * orient.shape[1] if level_sizes is None else tuple(level_sizes)
+    if len(level_sizes) != orient.shape[1]:
+        raise DGLError(f"Expected a size for each of the {orient.shape[1]} levels, got {len(level_sizes)}.")
+    if global_orient is not None:
+        global_orient = global_orient.detach().cpu().double().reshape(-1, 3, 3).numpy()
+    distance = np.linalg.norm(points - points.mean(0), axis=1)
     return OrientedCloud(
         title=title,
         pos=points,
-        rows=rows,
-        frames=frames.numpy(),
-        level_sizes=tuple(sizes),
-        global_orient=None
-        if global_orient is None
-        else global_orient.detach().cpu().double().reshape(-1, 3, 3).numpy(),
-        colorings=tuple(colorings) or (distance,),
-        turn=np.eye(3) if turn is None else turn.detach().cpu().double().numpy(),
+        arrow_points=arrow_points,
+        orient=orient.numpy(),
+        level_sizes=level_sizes,
+        global_orient=global_orient,
+        colorings=tuple(colorings) or (by_value("distance", distance, low=0.0),),
+        rotation=np.eye(3) if rotation is None else rotation.detach().cpu().double().numpy(),
     )
 
 
-def arrows(cloud: OrientedCloud, look: Look, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where arrows along an axis begin and where they end, ``(m, 3)`` each.
+def arrows(cloud: OrientedCloud, options: PlotOptions, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end points ``(m, 3)`` of the arrows along an axis.
 
     Raises
     ------
     DGLError
         If the cloud has no such level, or fewer orientations.
     """
-    check_look(cloud, look)
-    levels = cloud.frames.shape[1]
-    count = min(look.num_arrows, cloud.level_sizes[look.level], len(cloud.rows)) if levels else 0
-    start = cloud.pos[cloud.rows[:count]]
-    axes = cloud.frames[:count, look.level, look.orientation, :, axis] if count else start
-    return start, start + look.arrow_length * cloud.radius * axes
+    check_options(cloud, options)
+    count = 0
+    if cloud.orient.shape[1]:
+        count = min(options.num_arrows, cloud.level_sizes[options.level], len(cloud.arrow_points))
+    start = cloud.pos[cloud.arrow_points[:count]]
+    direction = cloud.orient[:count, options.level, options.orientation, :, axis] if count else start
+    return start, start + options.arrow_length * cloud.radius * direction
 
 
-def check_look(cloud: OrientedCloud, look: Look) -> None:
-    """Raise unless the cloud has the level and the orientation that are looked at."""
-    _, levels, several = cloud.frames.shape[:3]
-    for name, number, count in (("level", look.level, levels), ("orientation", look.orientation, several)):
+def global_arrow(cloud: OrientedCloud, options: PlotOptions, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end point ``(1, 3)`` of the arrow along an axis of the whole cloud's orientation."""
+    if cloud.global_orient is None:
+        raise DGLError("This cloud has no global orientation to draw.")
+    start = cloud.center[None]
+    direction = cloud.global_orient[None, options.orientation, :, axis]
+    return start, start + _GLOBAL_LENGTH * cloud.radius * direction
+
+
+def check_options(cloud: OrientedCloud, options: PlotOptions) -> None:
+    """Raise unless the cloud has the level and the orientation to draw."""
+    _, num_levels, num_orientations = cloud.orient.shape[:3]
+    for name, number, count in (
+        ("level", options.level, num_levels),
+        ("orientation", options.orientation, num_orientations),
+    ):
         if count and not 0 <= number < count:
             raise DGLError(f"Expected the {name} to be from 0 to {count - 1}, got {number}.")
 
 
-def _five_dimensions(orient: Tensor | None, number: int) -> Tensor:
-    """Orientations ``(N, L, F, 3, 3)``, on the CPU in float64; of no level if there are none."""
+def _by_level(orient: Tensor | None, num_points: int) -> Tensor:
+    """Orientations ``(N, L, F, 3, 3)`` on the CPU in float64; without any, L is 0."""
     if orient is None:
-        return torch.zeros(number, 0, 0, 3, 3, dtype=torch.float64)
-    if orient.shape[:1] != (number,) or orient.shape[-2:] != (3, 3) or not 3 <= orient.ndim <= 5:
+        return torch.zeros(num_points, 0, 0, 3, 3, dtype=torch.float64)
+    if orient.shape[:1] != (num_points,) or orient.shape[-2:] != (3, 3) or not 3 <= orient.ndim <= 5:
         raise DGLError(
-            f"Expected orientations ({number}, 3, 3), ({number}, F, 3, 3) or ({number}, L, F, 3, 3), got "
-            f"{tuple(orient.shape)}."
+            f"Expected orientations ({num_points}, 3, 3), ({num_points}, F, 3, 3) or "
+            f"({num_points}, L, F, 3, 3), got {tuple(orient.shape)}."
         )
     if not bool(torch.isfinite(orient).all()):
         raise DGLError("Expected finite orientations to draw, but some are NaN or infinite.")

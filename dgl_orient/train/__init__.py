@@ -1,7 +1,8 @@
-"""Training and its measurements."""
+"""Training: settings, tasks, the loop and its checkpoints."""
 
-from .loop import Splits, fit
+from .loop import fit
 from .settings import Settings
+from .splits import Splits
 from .tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Whether a processor can compute in bfloat16 at all."""
+"""Whether a CPU can compute in bfloat16."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PRODUCT = "import torch; torch.nn.Linear(64, 64).bfloat16()(torch.ones(64, 64, 
 
 
 def check_bfloat16(device: torch.device) -> None:
-    """Raise where products in bfloat16 would end the process without a word.
+    """Raise where products in bfloat16 would crash the process.
 
-    Some virtual machines announce instructions for matrices that they do not carry out. What then happens
-    cannot be caught, so another process tries it.
+    Some virtual machines announce matrix instructions that they cannot execute. The crash cannot be caught,
+    so another process tries it.
 
     Examples
     --------

@@ -1,4 +1,17 @@
-"""Checkpoints: written whole or not at all, and read without running anything that is in them."""
+"""Checkpoints: written atomically, and read without executing anything that is in them.
+
+That of a trained network, ``run_0.pth``, is the same whether it was trained by the command line, by
+:func:`dgl_orient.train.fit` or by an exported script. It has, beside ``format`` and ``version``,
+
+- ``task``: the name of the task, such as ``"pointcls"``,
+- ``recipe``: the checked recipe; empty if there was none,
+- ``model``: ``class`` (``"module:Class"``) and ``arguments`` of the network; None if they are not known,
+- ``metadata``: ``num_classes``, ``class_names``, ``num_parts``, ``part_names``, ``class_parts`` and
+  ``gravity`` as far as they are known, and ``preprocessing``: ``num_points``, ``sampling``, ``columns`` and
+  ``normalize``,
+- ``weights``, ``epoch``, ``val``, ``tests``: of the best epoch,
+- ``versions`` of the libraries; a pretrained model of this package also has ``release``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +21,7 @@ import pickle
 import reprlib
 import threading
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,17 +29,19 @@ import torch
 from dgl import DGLError
 from torch import Tensor, nn
 
-from . import atomic
+from .._atomic import reason, write_file
 
 __all__ = ["load", "load_weights", "no_larger_than", "save", "weights_of"]
 
 FORMAT = "dgl_orient checkpoint"
-VERSION = 1
+VERSION = 2
 
 # How many values and tensors a network may have beyond twice those of the weights meant for it: enough for a
-# small network whose weights lack, which is then told by name.
+# small network whose weights are missing, which the error then names.
 _MORE_VALUES = 1 << 20
 _MORE_TENSORS = 1 << 10
+#: No checkpoint has as many tensors.
+_MOST_ENTRIES = 50_000
 
 
 def save(path: str | Path, state: Mapping[str, object]) -> None:
@@ -37,7 +52,7 @@ def save(path: str | Path, state: Mapping[str, object]) -> None:
     path : str or Path
         The file.
     state : mapping
-        Tensors, numbers, texts, and lists and dictionaries of them.
+        Tensors, numbers, strings, and lists and dictionaries of them.
 
     Raises
     ------
@@ -57,7 +72,7 @@ def save(path: str | Path, state: Mapping[str, object]) -> None:
     # In memory first: PyTorch's writer does not say that a disk is full.
     buffer = io.BytesIO()
     torch.save({"format": FORMAT, "version": VERSION, **state}, buffer)
-    atomic.write(Path(path), buffer.getbuffer())
+    write_file(Path(path), buffer.getbuffer())
 
 
 def load(path: str | Path) -> dict[str, object]:
@@ -76,8 +91,8 @@ def load(path: str | Path) -> dict[str, object]:
         )
     if not _is_same(state.get("version"), VERSION):
         raise DGLError(
-            f"{path} has version {_told(state.get('version'))} of the checkpoint format, but this dgl_orient "
-            f"reads version {VERSION}; use the dgl_orient that wrote it, or train anew."
+            f"{path} has version {_shown(state.get('version'))} of the checkpoint format, but this "
+            f"dgl_orient reads version {VERSION}; use the dgl_orient that wrote it, or train again."
         )
     return state
 
@@ -96,7 +111,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Pa
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise DGLError(
             f"The weights in {path} do not fit this {type(model).__name__}: "
-            f"{', '.join(map(_told, wrong[:3]))}{more}"
+            f"{', '.join(map(_shown, wrong[:3]))}{more}"
             f" differ; make the network with the arguments that it was trained with."
         )
     model.load_state_dict(given)
@@ -106,13 +121,13 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Pa
 def no_larger_than(weights: Mapping[str, Tensor]) -> Iterator[None]:
     """Stop the making of a network that is far larger than the weights meant for it.
 
-    A stranger's checkpoint of a few bytes may ask for a network of any size: it is stopped before memory is
+    An untrusted checkpoint of a few bytes may ask for a network of any size: it is stopped before memory is
     filled.
 
     Raises
     ------
     DGLError
-        Inside, where the first tensor too many is made part of a network.
+        Where the first tensor too many is registered in a module.
 
     Examples
     --------
@@ -170,8 +185,8 @@ def _is_same(value: object, expected: str | int) -> bool:
     return type(value) is type(expected) and value == expected
 
 
-def _told(value: object) -> str:
-    """A value of a stranger's file, for a sentence: short and printable."""
+def _shown(value: object) -> str:
+    """A value of an untrusted file for a message: short and printable."""
     if isinstance(value, str) and value.isprintable() and len(value) <= 100:
         return value
     return reprlib.repr(value) if isinstance(value, (str, int, float, type(None))) else type(value).__name__
@@ -187,12 +202,12 @@ def _unpickled(path: Path) -> object:
         raise DGLError(f"There is no checkpoint {path}; give a file that was written in training.") from error
     except OSError as error:
         raise DGLError(
-            f"Cannot read the checkpoint {path}: {atomic.reason(error)}; give a readable file."
+            f"Cannot read the checkpoint {path}: {reason(error)}; give a readable file."
         ) from error
     except pickle.UnpicklingError as error:
         raise DGLError(
-            f"{path} was refused: it is damaged, or holds more than numbers and texts and might run code; "
-            f"get another copy, or train anew."
+            f"{path} was refused: it is damaged, or holds more than numbers and strings and might run code; "
+            f"get another copy, or train again."
         ) from error
     except DGLError:
         raise
@@ -207,10 +222,26 @@ def _check_archive(file: BinaryIO, path: Path) -> None:
     if not zipfile.is_zipfile(file):
         raise _damaged(path)
     with zipfile.ZipFile(file) as archive:
-        plain = all(member.compress_type == zipfile.ZIP_STORED for member in archive.infolist())
-        if not plain or archive.testzip() is not None:
+        if not _is_plain_archive(archive.infolist(), path.stat().st_size) or archive.testzip() is not None:
             raise _damaged(path)
 
 
+def _is_plain_archive(members: Sequence[zipfile.ZipInfo], num_bytes: int) -> bool:
+    """Whether an archive has few members, each stored once and in bytes of its own.
+
+    Otherwise a small file could stand for any amount of data.
+    """
+    if len(members) > _MOST_ENTRIES or len({member.filename for member in members}) < len(members):
+        return False
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        return False
+    ends = 0
+    for member in sorted(members, key=lambda member: member.header_offset):
+        if member.header_offset < ends or member.compress_size != member.file_size:
+            return False
+        ends = member.header_offset + zipfile.sizeFileHeader + member.file_size
+    return ends <= num_bytes
+
+
 def _damaged(path: Path) -> DGLError:
-    return DGLError(f"{path} is damaged or not a checkpoint at all; get another copy, or train anew.")
+    return DGLError(f"{path} is damaged or not a checkpoint at all; get another copy, or train again.")

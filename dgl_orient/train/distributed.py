@@ -1,4 +1,4 @@
-"""Training in several processes, which share every batch."""
+"""Training in several processes, each with a part of every batch."""
 
 from __future__ import annotations
 
@@ -13,15 +13,24 @@ from dgl import DGLError
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from .sync_norm import synchronized_norms
+from .sync_batch_norm import convert_sync_batch_norm
 
-__all__ = ["device_of", "is_main", "joined", "on_main", "rank", "summed", "synchronized", "world_size"]
+__all__ = [
+    "resolve_device",
+    "is_main",
+    "process_group",
+    "run_on_main",
+    "rank",
+    "all_reduce_sum",
+    "data_parallel",
+    "world_size",
+]
 
 Result = TypeVar("Result")
 
 
 @contextmanager
-def joined(device: str) -> Iterator[torch.device]:
+def process_group(device: str) -> Iterator[torch.device]:
     """Within it, this process works with the others that ``torchrun`` has started, if it has.
 
     They talk over gloo, and about tensors of GPUs over NCCL.
@@ -36,7 +45,7 @@ def joined(device: str) -> Iterator[torch.device]:
     torch.device
         This process's.
     """
-    place = device_of(device)
+    place = resolve_device(device)
     if place.type == "cuda":
         torch.cuda.set_device(place)
     begins = int(os.environ.get("WORLD_SIZE", 1)) > 1 and not dist.is_initialized()
@@ -76,7 +85,7 @@ def is_main() -> bool:
     return rank() == 0
 
 
-def on_main(function: Callable[..., Result], *arguments: object) -> Result:
+def run_on_main(function: Callable[..., Result], *arguments: object) -> Result:
     """What a function returns, or the :class:`dgl.DGLError` that it raises, in the main process alone."""
     if world_size() == 1:
         return function(*arguments)
@@ -93,7 +102,7 @@ def on_main(function: Callable[..., Result], *arguments: object) -> Result:
     return result
 
 
-def summed(values: Tensor) -> Tensor:
+def all_reduce_sum(values: Tensor) -> Tensor:
     """The sum of all processes' tensors of one shape."""
     if world_size() == 1:
         return values
@@ -102,7 +111,7 @@ def summed(values: Tensor) -> Tensor:
     return total
 
 
-def synchronized(model: nn.Module) -> nn.Module:
+def data_parallel(model: nn.Module) -> nn.Module:
     """The network as one that all processes train together.
 
     Batch norms take the statistics of all processes, and gradients are the mean of theirs.
@@ -112,11 +121,11 @@ def synchronized(model: nn.Module) -> nn.Module:
     on_gpu = next(model.parameters()).is_cuda
     shared = DistributedDataParallel(model, device_ids=[torch.cuda.current_device()] if on_gpu else None)
     # Only now: of synchronised norms on the CPU it knows those alone that do not work.
-    shared.module = synchronized_norms(model)
+    shared.module = convert_sync_batch_norm(model)
     return shared
 
 
-def device_of(name: str) -> torch.device:
+def resolve_device(name: str) -> torch.device:
     """The device of that name; an error if this machine has none."""
     try:
         device = torch.device(name)
@@ -136,5 +145,5 @@ def device_of(name: str) -> torch.device:
 
 
 def _is_about_others(error: RuntimeError) -> bool:
-    text = str(error).lower()
-    return isinstance(error, dist.DistError) or "gloo" in text or "connection" in text
+    message = str(error).lower()
+    return isinstance(error, dist.DistError) or "gloo" in message or "connection" in message

@@ -1,4 +1,4 @@
-"""Optimizers and learning rates as the settings describe them."""
+"""Optimizers and learning-rate schedules of the settings."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class LearningRate:
                 optimizer, direction, chosen.factor, chosen.patience, threshold=0.0
             )
         else:
-            self._inner = LambdaLR(optimizer, lambda epoch: _share(chosen, epoch, epochs, lr))
+            self._inner = LambdaLR(optimizer, lambda epoch: _factor(chosen, epoch, epochs, lr))
 
     @property
     def value(self) -> float:
-        """That of the epoch to come."""
+        """The learning rate of the next epoch."""
         return float(self._optimizer.param_groups[0]["lr"])
 
     def step(self, metric: float) -> None:
@@ -82,8 +82,8 @@ class LearningRate:
         self._inner.load_state_dict(state)
 
 
-def _share(chosen: Scheduler, epoch: int, epochs: int, lr: float) -> float:
-    """What an epoch's learning rate is of the first one."""
+def _factor(chosen: Scheduler, epoch: int, epochs: int, lr: float) -> float:
+    """The learning rate of an epoch as a multiple of the first one."""
     if chosen.name == "step":
         return chosen.gamma ** (epoch // chosen.step_size)
     if chosen.name == "none":

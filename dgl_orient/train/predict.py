@@ -1,8 +1,8 @@
-"""A trained network's answers, cloud by cloud."""
+"""Predictions of a trained network, cloud by cloud."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from dgl import DGLError, DGLGraph
@@ -11,9 +11,10 @@ from torch.utils.data import Dataset
 from tqdm import tqdm
 
 from ..data import point_cloud_loader
+from .progress import has_terminal
 from .tasks import PointClassification, Task
 
-__all__ = ["predict"]
+__all__ = ["predict", "predict_batch"]
 
 
 @torch.no_grad()
@@ -26,10 +27,10 @@ def predict(
     device: str | torch.device = "cpu",
     progress: bool = True,
 ) -> Iterator[Tensor]:
-    """What a network answers for each cloud, in order.
+    """The network's output for each cloud, in order.
 
-    Batches are made and answered as their answers are asked for, so no more than one batch is in memory.
-    Within it the network is in evaluation mode, where a cloud's answer does not depend on its batch.
+    Batches are made when their predictions are needed, so no more than one is in memory. The network is in
+    evaluation mode meanwhile, where the prediction for a cloud does not depend on its batch.
 
     Parameters
     ----------
@@ -38,26 +39,25 @@ def predict(
     task : Task
         What it was trained for.
     clouds : Dataset
-        Graphs, or pairs of a graph and a label where the network is told the label.
+        Graphs, or pairs of a graph and a label where the network is conditioned on the label.
     batch_size : int
-        How many clouds are answered at once.
+        How many clouds are predicted at once.
     num_workers : int
         How many processes prepare batches.
     device : str or torch.device
         Where the network is.
     progress : bool
-        Whether a terminal sees a progress bar.
+        Whether to show a progress bar, if stderr is a terminal.
 
     Yields
     ------
     Tensor
-        The answer for a cloud, on the CPU: logits ``(C,)`` for a whole cloud, or a row for each of its
-        points.
+        On the CPU: logits ``(C,)`` for a whole cloud, or a row for each of its points.
 
     Raises
     ------
     DGLError
-        If an answer is not finite.
+        If an output is not finite.
 
     Examples
     --------
@@ -75,23 +75,26 @@ def predict(
     model.eval()
     try:
         with tqdm(
-            total=len(clouds), desc="Predicting", unit="cloud", disable=None if progress else True
+            total=len(clouds), desc="Predicting", unit="cloud", disable=not (progress and has_terminal())
         ) as bar:
             for batch in point_cloud_loader(clouds, batch_size, num_workers=num_workers):
                 graph, label = (batch, None) if isinstance(batch, DGLGraph) else batch
-                graph = graph.to(device)
-                output = task.forward(model, graph, None if label is None else label.to(device))
-                yield from _of_clouds(task, output.float().cpu(), graph.batch_num_nodes().tolist())
+                yield from predict_batch(model, task, graph, label, device)
                 bar.update(graph.batch_size)
     finally:
         model.train(training)
 
 
-def _of_clouds(task: Task, output: Tensor, sizes: list[int]) -> Iterable[Tensor]:
-    """A batch's answers for each of its clouds, which have these sizes."""
+@torch.no_grad()
+def predict_batch(
+    model: nn.Module, task: Task, graph: DGLGraph, label: Tensor | None, device: str | torch.device
+) -> Sequence[Tensor]:
+    """The output for each cloud of a batch, on the CPU; the network is in evaluation mode already."""
+    graph = graph.to(device)
+    output = task.forward(model, graph, None if label is None else label.to(device)).float().cpu()
     if not bool(torch.isfinite(output).all()):
         raise DGLError(
-            "The network's answer has NaN or infinite numbers: its weights may have diverged, or the clouds "
+            "The network's output has NaN or infinite numbers: its weights may have diverged, or the clouds "
             "are of another kind than those it was trained on."
         )
-    return output if isinstance(task, PointClassification) else output.split(sizes)
+    return output if isinstance(task, PointClassification) else output.split(graph.batch_num_nodes().tolist())

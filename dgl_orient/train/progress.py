@@ -1,4 +1,4 @@
-"""What a training tells on the terminal."""
+"""Progress of a training on stderr."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from . import distributed
 from .settings import Settings
 from .tasks import Task
 
-__all__ = ["Progress", "table"]
+__all__ = ["Progress", "has_terminal", "table"]
+
+
+def has_terminal() -> bool:
+    """Whether stderr is a terminal, where a progress bar can be shown; it may be closed."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 class Progress:
-    """A bar for every epoch and a line after it; off a terminal only the lines.
+    """A bar for every epoch and a line after it; where stderr is no terminal only the lines.
 
     Parameters
     ----------
     shown : bool
-        Whether to say anything.
+        Whether to report anything.
     settings : Settings
         How many epochs there will be.
     task : Task
@@ -29,19 +34,19 @@ class Progress:
     """
 
     def __init__(self, shown: bool, settings: Settings, task: Task) -> None:
-        self._shown = shown and distributed.is_main()
-        self._has_bar = self._shown and sys.stderr.isatty()
+        self._shown = shown and distributed.is_main() and sys.stderr is not None and not sys.stderr.closed
+        self._has_bar = self._shown and has_terminal()
         self._settings, self._task = settings, task
         self._bar: tqdm | None = None
         self._began, self._done = time.monotonic(), 0
-        self._rest = ""  # what the bar says beside the loss
+        self._rest = ""  # of the bar, after the loss
 
-    def say(self, text: str) -> None:
+    def write(self, line: str) -> None:
         if self._shown:
-            tqdm.write(text, file=sys.stderr)
+            tqdm.write(line, file=sys.stderr)
 
     def batches(self, loader: Iterable, run: int, epoch: int, lr: float) -> Iterator:
-        """The loader's batches, while a bar goes on."""
+        """The loader's batches, with a bar."""
         left = self._left(run, epoch)
         self._rest = f"lr {lr:.3g}" + (f", {left} left" if left else "")
         with tqdm(
@@ -55,11 +60,11 @@ class Progress:
             self._bar.set_postfix_str(f"loss {value:.4f}, {self._rest}")
 
     def epoch(self, run: int, record: Mapping[str, object], is_best: bool) -> None:
-        """An epoch is done."""
+        """Report an epoch that is finished."""
         self._done += 1
         metric = self._task.main_metric
         left = self._left(run, record["epoch"])
-        self.say(
+        self.write(
             f"{self._name(run, record['epoch'] - 1)}: loss {record['loss']:.4f}, val {metric} "
             f"{record['val'][metric]:.4f}{' (best)' if is_best else ''}, lr {record['lr']:.3g}, "
             f"{record['seconds']:.1f} s{f', {left} left' if left else ''}"
@@ -70,7 +75,7 @@ class Progress:
         return f"{number}epoch {epoch + 1}/{self._settings.num_epochs}"
 
     def _left(self, run: int, epoch: int) -> str:
-        """How long all that is still to do will take, from what the epochs so far have taken."""
+        """The remaining time, from the mean time of the epochs so far."""
         to_do = (self._settings.num_runs - run) * self._settings.num_epochs - epoch
         if self._done == 0 or to_do == 0:
             return ""

@@ -1,4 +1,4 @@
-"""One run of a training: all that changes from epoch to epoch."""
+"""One run of a training: its state from epoch to epoch."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from dgl import DGLError
 from torch import Tensor, nn
 
 from . import checkpoint, distributed
-from .failures import is_about_memory
+from .errors import is_about_memory
 from .optim import LearningRate, make_optimizer
 from .settings import Settings
 from .tasks import Task
 
-__all__ = ["Run", "draw_from"]
+__all__ = ["Run", "seed_everything"]
 
 
 class Run:
-    """A network with its optimizer, and what is known of its epochs so far.
+    """A network with its optimizer, its learning rate and the history of its epochs.
 
     Parameters
     ----------
     number : int
         Which run it is, from 0.
     task : Task
-        What is learned.
+        Its main metric selects the best epoch.
     model : nn.Module
         The network, on its device.
     settings : Settings
@@ -37,8 +37,8 @@ class Run:
     def __init__(self, number: int, task: Task, model: nn.Module, settings: Settings) -> None:
         self.number, self.task, self.settings = number, task, settings
         self.seed = settings.seed + number
-        #: The network as it is trained, and within it the network itself.
-        self.trained = distributed.synchronized(model)
+        #: The network as it is trained, perhaps wrapped, and the network itself.
+        self.trained = distributed.data_parallel(model)
         self.model = model if self.trained is model else self.trained.module
         self.optimizer = make_optimizer(self.model, settings)
         self.rate = LearningRate(self.optimizer, settings, task.direction)
@@ -61,7 +61,7 @@ class Run:
         return bool(patience) and self.best is not None and self.epoch - self.best["epoch"] >= patience
 
     def add(self, record: dict[str, object]) -> bool:
-        """Take note of the epoch that was just trained; return whether it is the best so far."""
+        """Record the epoch that was just trained; return whether it is the best so far."""
         metric = self.task.main_metric
         value = record["val"][metric]
         self.history.append(record)
@@ -72,7 +72,7 @@ class Run:
         return True
 
     def state(self) -> dict[str, object]:
-        """All that is needed to go on."""
+        """All that is needed to continue."""
         return {
             "run": self.number,
             "model": checkpoint.weights_of(self.model),
@@ -85,7 +85,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, object], path: Path) -> None:
-        """Go on from a state, which was read from a file."""
+        """Continue from a state, which was read from a file."""
         checkpoint.load_weights(self.model, state.get("model"), path)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
@@ -96,14 +96,14 @@ class Run:
         except Exception as error:  # what is not ours may make PyTorch fail in any way
             if is_about_memory(error):
                 raise DGLError(
-                    f"There is not enough memory to go on from {path}; free some of it."
+                    f"There is not enough memory to continue from {path}; free some of it."
                 ) from error
             raise DGLError(
-                f"{path} does not hold the state of this training; remove its folder to begin anew."
+                f"{path} does not hold the state of this training; remove its folder to start again."
             ) from error
 
     def _check_restored(self) -> None:
-        """Raise a ValueError if what was restored cannot be gone on from."""
+        """Raise a ValueError if a training cannot continue from what was restored."""
         records = [*self.history, *([] if self.best is None else [self.best])]
         if not all(
             isinstance(record["epoch"], int) and isinstance(record["val"], Mapping) for record in records
@@ -120,7 +120,7 @@ class Run:
                 raise ValueError("moments of another network")
 
 
-def draw_from(*numbers: int) -> None:
-    """Let PyTorch's generators draw what these numbers decide, and nothing else."""
+def seed_everything(*numbers: int) -> None:
+    """Seed PyTorch's generators with all of these numbers."""
     words = [number % 2**64 for number in numbers]
     torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0]))

@@ -1,7 +1,8 @@
-"""What a network is trained for: how it is called, its loss, and what it is measured by."""
+"""Tasks: how a network is called, its loss, and its metrics."""
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -10,13 +11,14 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
+from ..metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
+from .settings import Settings
 
 __all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task"]
 
 
 class Task(ABC):
-    """One kind of question to networks.
+    """What a network is trained for.
 
     A task of one's own sets ``name``, ``main_metric`` and ``direction``, and has :meth:`loss`, :meth:`metric`
     and :meth:`update`.
@@ -25,9 +27,19 @@ class Task(ABC):
     name: str  #: as in a recipe's ``pipeline_name``
     main_metric: str  #: the metric by which the validation set chooses the best epoch
     direction: str  #: whether a good one is large, ``"max"``, or small, ``"min"``
+    #: Whether clouds are normalized, augmented and rotated as the settings of a training say.
+    transforms_clouds: bool = True
+
+    def with_settings(self, settings: Settings) -> Task:
+        """This task, with what it was not given explicitly taken from the settings of a training."""
+        return self
+
+    def metadata(self) -> dict[str, object]:
+        """What a checkpoint stores of the task, in plain values."""
+        return {}
 
     def forward(self, model: nn.Module, graph: DGLGraph, label: Tensor | None) -> Tensor:
-        """What the network answers for a batch of clouds and, where clouds have one, their classes."""
+        """The network's output for a batch of clouds and, where clouds have one, their classes."""
         return model(graph)
 
     @abstractmethod
@@ -39,7 +51,7 @@ class Task(ABC):
 
     @abstractmethod
     def metric(self):
-        """A new metric, of the kind in :mod:`dgl_orient.train.metrics`."""
+        """A new metric, such as those in :mod:`dgl_orient.metrics`."""
 
     @abstractmethod
     def update(self, metric, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
@@ -51,14 +63,14 @@ class Task(ABC):
 
 
 class PointClassification(Task):
-    """The class of a cloud; networks answer with logits ``(B, num_classes)``.
+    """The class of a cloud; networks return logits ``(B, num_classes)``.
 
     Parameters
     ----------
     num_classes : int
         How many classes there are.
-    label_smoothing : float
-        The share of certainty that is spread over all classes.
+    label_smoothing : float, optional
+        The probability that is spread over all classes; that of the settings of a training if not given.
 
     Examples
     --------
@@ -72,8 +84,14 @@ class PointClassification(Task):
 
     name, main_metric, direction = "pointcls", "accuracy", "max"
 
-    def __init__(self, num_classes: int, label_smoothing: float = 0.0) -> None:
+    def __init__(self, num_classes: int, label_smoothing: float | None = None) -> None:
         self.num_classes, self.label_smoothing = num_classes, label_smoothing
+
+    def with_settings(self, settings: Settings) -> PointClassification:
+        return _filled(self, label_smoothing=settings.label_smoothing)
+
+    def metadata(self) -> dict[str, object]:
+        return {"num_classes": self.num_classes}
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
         return _cross_entropy(output, self._checked(label), self.num_classes, self.label_smoothing)
@@ -91,57 +109,66 @@ class PointClassification(Task):
 
 
 class PartSegmentation(Task):
-    """The part of every point; networks are told the cloud's category and answer with logits ``(N, parts)``.
+    """The part of every point; networks are conditioned on the cloud's category and return logits
+    ``(N, num_parts)``.
 
-    A data set without labels has a single category, and its networks are told none.
+    A data set without labels has a single category, and its networks are not conditioned.
 
     Parameters
     ----------
     class_parts : sequence of sequences of int
-        The parts of each category. Only these count as answers for its clouds.
-    label_smoothing : float
-        The share of certainty that is spread over all parts.
+        The parts of each category. Only these are predicted for its clouds.
+    label_smoothing : float, optional
+        The probability that is spread over all parts; that of the settings of a training if not given.
     """
 
     name, main_metric, direction = "partseg", "instance_miou", "max"
 
-    def __init__(self, class_parts: Sequence[Sequence[int]], label_smoothing: float = 0.0) -> None:
+    def __init__(self, class_parts: Sequence[Sequence[int]], label_smoothing: float | None = None) -> None:
         self.class_parts = [tuple(parts) for parts in class_parts]
         self.num_parts = 1 + max((part for parts in self.class_parts for part in parts), default=0)
         self.label_smoothing = label_smoothing
+
+    def with_settings(self, settings: Settings) -> PartSegmentation:
+        return _filled(self, label_smoothing=settings.label_smoothing)
+
+    def metadata(self) -> dict[str, object]:
+        return {"num_parts": self.num_parts, "class_parts": [list(parts) for parts in self.class_parts]}
 
     def forward(self, model: nn.Module, graph: DGLGraph, label: Tensor | None) -> Tensor:
         return model(graph) if label is None else model(graph, label)
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        return _cross_entropy(output, _of_points(graph, "part"), self.num_parts, self.label_smoothing)
+        return _cross_entropy(output, _point_attribute(graph, "part"), self.num_parts, self.label_smoothing)
 
     def metric(self) -> PartIoU:
         return PartIoU(self.class_parts)
 
     def update(self, metric: PartIoU, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
-        pred = self.answers(output, graph, label)
-        metric.update(pred, _of_points(graph, "part"), self._category(graph, label), graph.batch_num_nodes())
+        pred = self.predictions(output, graph, label)
+        metric.update(
+            pred, _point_attribute(graph, "part"), self._category(graph, label), graph.batch_num_nodes()
+        )
 
-    def answers(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> Tensor:
+    def predictions(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> Tensor:
         """The likeliest part of each point ``(N,)`` among those of its cloud's category."""
-        category, sizes = self._category(graph, label), graph.batch_num_nodes()
-        return restrict_to_class(output, category, sizes, self.class_parts).argmax(1)
+        category = self._category(graph, label)
+        return restrict_to_class(output, category, graph.batch_num_nodes(), self.class_parts).argmax(1)
 
     def _category(self, graph: DGLGraph, label: Tensor | None) -> Tensor:
         return torch.zeros_like(graph.batch_num_nodes()) if label is None else label
 
 
 class NormalEstimation(Task):
-    """The normal at every point; networks answer with vectors ``(N, 3)`` or ``(N, 1, 3)``.
+    """The normal at every point; networks return vectors ``(N, 3)`` or ``(N, 1, 3)``.
 
     The loss is 1 - cos of the angle to the true normal, or 1 - abs(cos) where normals of the data set point
     to either side. Both errors are measured.
 
     Parameters
     ----------
-    signed : bool
-        Whether it matters to which side a normal points.
+    signed : bool, optional
+        Whether it matters to which side a normal points; as the settings of a training say if not given.
 
     Examples
     --------
@@ -149,20 +176,26 @@ class NormalEstimation(Task):
     >>> from dgl_orient.train.tasks import NormalEstimation
     >>> clouds = dgl_orient.point_cloud(torch.rand(2, 3))
     >>> clouds.ndata["normal"] = torch.tensor([[0.0, 0, 1], [0, 0, 1]])
-    >>> answer = torch.tensor([[0.0, 0, -3], [0, 2, 0]])
-    >>> [NormalEstimation(signed).loss(answer, clouds, None) for signed in (True, False)]
+    >>> output = torch.tensor([[0.0, 0, -3], [0, 2, 0]])
+    >>> [NormalEstimation(signed).loss(output, clouds, None) for signed in (True, False)]
     [(tensor(3.), 2), (tensor(1.), 2)]
     """
 
     name, direction = "normals", "min"
 
-    def __init__(self, signed: bool = True) -> None:
+    def __init__(self, signed: bool | None = None) -> None:
         self.signed = signed
-        self.main_metric = "normal_error" if signed else "unsigned_normal_error"
+
+    @property
+    def main_metric(self) -> str:
+        return "unsigned_normal_error" if self.signed is False else "normal_error"
+
+    def with_settings(self, settings: Settings) -> NormalEstimation:
+        return _filled(self, signed=settings.signed)
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
         cosine = functional.cosine_similarity(*self._pair(output, graph), dim=1)
-        return (1 - (cosine if self.signed else cosine.abs())).sum(), len(cosine)
+        return (1 - (cosine.abs() if self.signed is False else cosine)).sum(), len(cosine)
 
     def metric(self) -> NormalError:
         return NormalError()
@@ -171,7 +204,7 @@ class NormalEstimation(Task):
         metric.update(*self._pair(output, graph))
 
     def _pair(self, output: Tensor, graph: DGLGraph) -> tuple[Tensor, Tensor]:
-        normal = _of_points(graph, "normal")
+        normal = _point_attribute(graph, "normal")
         if output.shape not in (normal.shape, (len(normal), 1, 3)):
             raise DGLError(
                 f"Expected one vector a point, (N, 1, 3), from the network, got {tuple(output.shape)}."
@@ -180,12 +213,13 @@ class NormalEstimation(Task):
 
 
 class NBody(Task):
-    """Where particles are some time later; networks answer with positions ``(N, 3)``."""
+    """Where particles are some time later; networks return positions ``(N, 3)``."""
 
     name, main_metric, direction = "nbody", "mse", "min"
+    transforms_clouds = False  # the physics has a scale
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        target = _of_points(graph, "target_pos")
+        target = _point_attribute(graph, "target_pos")
         if output.shape != target.shape:
             raise DGLError(
                 f"Expected positions {tuple(target.shape)} from the network, got {tuple(output.shape)}."
@@ -196,10 +230,19 @@ class NBody(Task):
         return MeanSquaredError()
 
     def update(self, metric: MeanSquaredError, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
-        metric.update(output, _of_points(graph, "target_pos"))
+        metric.update(output, _point_attribute(graph, "target_pos"))
 
 
-def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float) -> tuple[Tensor, int]:
+def _filled(task: Task, **values: object) -> Task:
+    """A copy of a task with these values in the place of those that are None."""
+    filled = copy.copy(task)
+    for name, value in values.items():
+        if getattr(task, name) is None:
+            setattr(filled, name, value)
+    return filled
+
+
+def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float | None) -> tuple[Tensor, int]:
     if logits.shape != (len(truth), number):
         raise DGLError(
             f"Expected logits of shape ({len(truth)}, {number}) from the network, got {tuple(logits.shape)}."
@@ -209,12 +252,12 @@ def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float)
             f"Expected labels from 0 to {number - 1}, got {int(truth.min())} to {int(truth.max())}; give the "
             f"task the data set's number of classes."
         )
-    # In bfloat16 the logarithm would lose what tells good answers from better ones.
-    loss = functional.cross_entropy(logits.float(), truth, reduction="sum", label_smoothing=smoothing)
+    # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
+    loss = functional.cross_entropy(logits.float(), truth, reduction="sum", label_smoothing=smoothing or 0.0)
     return loss, len(truth)
 
 
-def _of_points(graph: DGLGraph, name: str) -> Tensor:
+def _point_attribute(graph: DGLGraph, name: str) -> Tensor:
     if name not in graph.ndata:
         raise DGLError(
             f"This task needs clouds with ndata[{name!r}], but the data set has only "

@@ -102,7 +102,7 @@ def test_a_changed_file_is_read_again(tmp_path):
         ("loc", lambda a: a[:, :, :2], "instead of (B, T, 3, n) or (B, T, n, 3)"),
         ("loc", lambda a: a[0], "instead of (B, T, 3, n) or (B, T, n, 3)"),
         ("loc", lambda a: a[:0], "instead of (B, T, 3, n) or (B, T, n, 3)"),
-        ("loc", lambda a: a[:, :9], "holds 9 times"),
+        ("loc", lambda a: a[:, :9], "has 9 times"),
         ("vel", lambda a: a[:, :, :, :4], "does not fit loc_train"),
         (
             "vel",
@@ -110,11 +110,11 @@ def test_a_changed_file_is_read_again(tmp_path):
             "NaN or infinity in system 2",
         ),
         ("loc", lambda a: 1e300 * a, "NaN or infinity in system 0"),
-        ("loc", lambda a: a.astype(str), "does not hold an array of numbers"),
-        ("loc", lambda a: a.astype(object), "is not a whole .npy file"),
+        ("loc", lambda a: a.astype(str), "has no array of numbers"),
+        ("loc", lambda a: a.astype(object), "is not a complete .npy file"),
         ("charges", lambda a: a[:3], "does not fit the 4 systems of 5 particles of loc_train"),
         ("edges", lambda a: a[:, :4], "does not fit the 4 systems of 5 particles of loc_train"),
-        ("edges", lambda a: -a, "does not hold the products of charges_train"),
+        ("edges", lambda a: -a, "does not have the products of charges_train"),
     ],
 )
 def test_bad_arrays_are_answered_with_a_sentence_that_names_the_file(tmp_path, name, change, sentence):
@@ -137,7 +137,7 @@ def test_edges_of_springs_are_not_charges(tmp_path, edges):
 def test_garbled_files_are_answered_with_a_sentence(tmp_path, content):
     path = save(tmp_path, released()) / f"vel_train_{SUFFIX}.npy"
     path.write_bytes(content)
-    assert refusal(tmp_path).startswith(f"{path} is not a whole .npy file")
+    assert refusal(tmp_path).startswith(f"{path} is not a complete .npy file")
 
 
 def test_truncated_files_are_answered_with_a_sentence(tmp_path):
@@ -145,7 +145,7 @@ def test_truncated_files_are_answered_with_a_sentence(tmp_path):
     content = path.read_bytes()
     for length in (len(content) - 1, 200, 100, 9):
         path.write_bytes(content[:length])
-        assert refusal(tmp_path).startswith(f"{path} is not a whole .npy file")
+        assert refusal(tmp_path).startswith(f"{path} is not a complete .npy file")
 
 
 def test_missing_files_and_folders_are_answered_with_a_sentence(tmp_path):
@@ -157,9 +157,9 @@ def test_missing_files_and_folders_are_answered_with_a_sentence(tmp_path):
     assert "Expected a file loc_train_other.npy" in refusal(tmp_path, suffix="other")
     os.remove(tmp_path / f"edges_train_{SUFFIX}.npy")
     os.remove(tmp_path / f"charges_train_{SUFFIX}.npy")
-    assert f"stands there without charges_train_{SUFFIX}.npy" in refusal(tmp_path)
+    assert f"exists without charges_train_{SUFFIX}.npy" in refusal(tmp_path)
     os.remove(tmp_path / f"vel_train_{SUFFIX}.npy")
-    assert f"stands there without vel_train_{SUFFIX}.npy" in refusal(tmp_path)
+    assert f"exists without vel_train_{SUFFIX}.npy" in refusal(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
@@ -188,9 +188,9 @@ def test_pickles_are_never_opened(tmp_path):
     np.save(
         tmp_path / f"charges_train_{SUFFIX}.npy", np.array([Trap(sprung)], dtype=object), allow_pickle=True
     )
-    assert "is not a whole .npy file of numbers" in refusal(tmp_path)
+    assert "is not a complete .npy file" in refusal(tmp_path)
     (tmp_path / f"charges_train_{SUFFIX}.npy").write_bytes(path.read_bytes())
-    assert "is not a whole .npy file of numbers" in refusal(tmp_path)
+    assert "is not a complete .npy file" in refusal(tmp_path)
     assert not sprung.exists()
 
 
@@ -198,11 +198,11 @@ def test_pickles_are_never_opened(tmp_path):
     "options, sentence",
     [
         (dict(split="valid"), "split to be one of 'train', 'val', 'test'"),
-        (dict(frames=(40, 30)), "two rising integers of at least 0, got (40, 30)"),
-        (dict(frames=7), "two rising integers of at least 0, got 7"),
+        (dict(frames=(40, 30)), "two increasing integers of at least 0, got (40, 30)"),
+        (dict(frames=7), "two increasing integers of at least 0, got 7"),
         (dict(size=0), "size to be an integer of at least 1, got 0"),
-        (dict(size=5), "holds 4 systems, not size=5"),
-        (dict(frames=(30, 49)), "holds 49 times, numbered from 0, so not frames=(30, 49)"),
+        (dict(size=5), "has 4 systems, not size=5"),
+        (dict(frames=(30, 49)), "has 49 times, numbered from 0, so not frames=(30, 49)"),
     ],
 )
 def test_bad_arguments_are_answered_with_a_sentence(tmp_path, options, sentence):

@@ -6,9 +6,9 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.data.files import read_cloud
-from dgl_orient.data.folder import FolderDataset, _in_order
-from dgl_orient.data.listings import list_shapes
+from dgl_orient.data.folder import FolderDataset, _sort_names
+from dgl_orient.data.folder_listing import list_shape_files
+from dgl_orient.data.io.read import read_cloud
 from dgl_orient.data.transforms import RandomRotate
 
 OFF = "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n"
@@ -34,7 +34,7 @@ def classes(root, sizes):
 
 
 def names_of(dataset):
-    return [os.path.relpath(dataset.files[row], dataset.root.parent) for row in dataset.rows]
+    return [os.path.relpath(path, dataset.root.parent) for path in dataset.files]
 
 
 def test_a_folder_for_each_class_is_divided_by_seed_with_equal_shares(tmp_path):
@@ -62,7 +62,7 @@ def test_an_item_is_the_resampled_file_and_its_class(tmp_path):
     graph, label = dataset[4]
     assert int(label) == 1 and label.dtype == torch.int64 and dataset.gravity == "y"
     assert set(graph.ndata) == {"pos"} and graph.ndata["pos"].dtype == torch.float32
-    source = {tuple(row) for row in read_cloud(root / "b" / "01.xyz")["pos"].tolist()}
+    source = {tuple(row) for row in read_cloud(root / "b" / "01.xyz", dtype=np.float32)["pos"].tolist()}
     taken = {tuple(row) for row in graph.ndata["pos"].tolist()}
     assert len(taken) == 20 and taken < source
     assert FolderDataset(root, "all", num_points=None)[4][0].num_nodes() == 30
@@ -291,10 +291,10 @@ def test_folders_that_link_to_each_other_are_seen_once(tmp_path):
         for other in "abcdefghi":
             (root / "chair" / name / other).symlink_to(root / "chair" / other)
         np.savetxt(root / "chair" / name / f"{name}.xyz", np.eye(3))
-    shapes = list_shapes(root)
+    shapes = list_shape_files(root)
     assert sorted(shape.path.name for shape in shapes) == [f"{name}.xyz" for name in "abcdefghi"]
 
 
 def test_classes_may_be_named_by_numbers_of_any_length():
-    assert _in_order({"10", "9", "9" * 5000}) == ["10", "9", "9" * 5000]
-    assert _in_order({"10", "9", "9" * 90}) == ["9", "10", "9" * 90]
+    assert _sort_names({"10", "9", "9" * 5000}) == ["10", "9", "9" * 5000]
+    assert _sort_names({"10", "9", "9" * 90}) == ["9", "10", "9" * 90]

@@ -11,7 +11,7 @@ from torch.utils.data import ConcatDataset, Subset
 import dgl_orient
 from dgl_orient.data import Shapes
 from dgl_orient.data.dataset import PointCloudDataset, PointClouds
-from dgl_orient.data.loader import BatchShares, point_cloud_loader
+from dgl_orient.data.loader import DistributedBatchSampler, point_cloud_loader
 from dgl_orient.data.transforms import RandomJitter, RandomPointDropout, RandomRotate
 from tests.clouds import ball
 
@@ -30,13 +30,13 @@ class Balls(PointCloudDataset):
             {"pos": ball(5 + seed, seed, torch.float32).numpy(), "part": np.arange(5 + seed)}
             for seed in range(self.number)
         ]
-        self.clouds = PointClouds.joined(clouds, label=np.arange(self.number))
+        self.clouds = PointClouds.concatenate(clouds, label=np.arange(self.number))
 
 
 class Unlabelled(Balls):
     def process(self):
         super().process()
-        self.clouds = PointClouds(self.clouds.sizes, self.clouds.node)
+        self.clouds = PointClouds(self.clouds.num_points, self.clouds.node)
 
 
 def content(batch):
@@ -151,7 +151,10 @@ def test_a_process_without_a_share_gets_a_graph_of_no_clouds(dataset, workers):
 def test_every_cloud_is_counted_once_in_evaluation():
     for length in range(1, 12):
         for world_size in (1, 2, 3, 5):
-            shares = [list(BatchShares(length, 4, rank=r, world_size=world_size)) for r in range(world_size)]
+            shares = [
+                list(DistributedBatchSampler(length, 4, rank=r, world_size=world_size))
+                for r in range(world_size)
+            ]
             assert sorted(sum(sum(shares, []), [])) == list(range(length))
             sizes = [[len(batch) for batch in share] for share in shares]
             assert all(max(batch) - min(batch) <= 1 for batch in zip(*sizes))
@@ -172,6 +175,32 @@ def test_graphs_with_edges_are_batched_too():
     graphs = [dgl_orient.knn_graph(torch.rand(6, 3), 2) for _ in range(3)]
     batches = list(point_cloud_loader(graphs, 2, rank=1, world_size=2))
     assert [batch.batch_num_edges().tolist() for batch in batches] == [[12], []]
+
+
+@pytest.mark.parametrize("labeled", [True, False])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_has_the_attributes_that_all_of_its_clouds_have(labeled, workers):
+    clouds = [dgl_orient.point_cloud(torch.rand(5 + i, 3)) for i in range(4)]
+    for cloud in clouds[1:]:
+        cloud.ndata["part"] = torch.arange(cloud.num_nodes())
+    clouds[2].ndata["normal"] = torch.rand(7, 3)
+    clouds[3].ndata["normal"] = torch.rand(8, 3).double()
+    items = [(cloud, torch.tensor(i)) for i, cloud in enumerate(clouds)] if labeled else clouds
+    batches = list(point_cloud_loader(items, 2, num_workers=workers))
+    graphs = [batch[0] for batch in batches] if labeled else batches
+    assert [set(graph.ndata) for graph in graphs] == [{"pos"}, {"pos", "part"}]
+    assert [graph.batch_num_nodes().tolist() for graph in graphs] == [[5, 6], [7, 8]]
+    assert torch.equal(graphs[1].ndata["part"], torch.cat([torch.arange(7), torch.arange(8)]))
+    assert not labeled or batches[1][1].tolist() == [2, 3]
+    assert set(clouds[2].ndata) == {"pos", "part", "normal"}  # the items stay as they are
+
+
+def test_coordinates_of_different_types_are_refused():
+    clouds = [
+        dgl_orient.point_cloud(torch.rand(5, 3, dtype=dtype)) for dtype in (torch.float32, torch.float64)
+    ]
+    with pytest.raises(DGLError, match="torch.float32 and torch.float64"):
+        next(iter(point_cloud_loader(clouds, 2)))
 
 
 class Threads:

@@ -133,9 +133,12 @@ def test_the_cache_is_used_and_kept_where_asked(root, tmp_path, capsys):
     place = tmp_path / "cache"
     first = ModelNet40(root, num_points=4, save_dir=place, verbose=True)
     assert "Done saving" in capsys.readouterr().out
-    again = ModelNet40(root, num_points=4, save_dir=place, verbose=True, split="val")
+    again = ModelNet40(root, num_points=4, save_dir=place, verbose=True)
     assert "Done loading" in capsys.readouterr().out
     np.testing.assert_array_equal(first.clouds.node["pos"], again.clouds.node["pos"])
+    val = ModelNet40(root, num_points=4, save_dir=place, verbose=True, split="val")
+    assert "Done loading" in capsys.readouterr().out
+    assert len(val.clouds.node["pos"]) == 4 * len(val) < len(first.clouds.node["pos"])
     assert again.cache_path.parent == place and not list(root.glob("*.npz"))
 
 
@@ -178,9 +181,9 @@ def test_a_broken_or_hostile_cache_is_never_taken_or_executed(tmp_path):
         lambda: path.write_bytes(whole[: len(whole) // 2]),
         # A byte within the positions: the archive opens, its checksum does not fit.
         lambda: path.write_bytes(whole[:1500] + bytes([whole[1500] ^ 255]) + whole[1501:]),
-        lambda: save(lambda file: np.savez(file, about=hostile)),
+        lambda: save(lambda file: np.savez(file, fingerprint=hostile)),
         lambda: save(lambda file: np.savez(file, **(arrays | {"node/pos": hostile}))),
-        lambda: save(lambda file: np.savez(file, about=arrays["about"])),
+        lambda: save(lambda file: np.savez(file, fingerprint=arrays["fingerprint"])),
         lambda: save(lambda file: np.save(file, hostile)),
         lambda: save(lambda file: np.save(file, np.zeros(3))),
         lambda: path.write_bytes(pickle.dumps(Trap(trap))),
@@ -188,7 +191,7 @@ def test_a_broken_or_hostile_cache_is_never_taken_or_executed(tmp_path):
     for spoil in spoilers:
         spoil()
         data = ModelNet40(root, split="test", num_points=4)
-        np.testing.assert_array_equal(data.dataset.node["pos"], good.clouds.node["pos"])
+        np.testing.assert_array_equal(data.clouds.node["pos"], good.clouds.node["pos"])
         np.testing.assert_array_equal(data.labels, good.labels)
         assert path.read_bytes() == whole
     assert not trap.exists()
@@ -207,7 +210,7 @@ class Noting(ModelNet40):
 def build(root, together, results):
     together.wait()
     data = Noting(root, split="trainval", num_points=4)
-    results.put((data.was_read, data.dataset.node["pos"]))
+    results.put((data.was_read, data.clouds.node["pos"]))
 
 
 def test_two_processes_build_one_cache(tmp_path):
@@ -268,8 +271,8 @@ def assert_fails(folder, sentence, **arguments):
 
 
 def test_wrong_folders_give_a_sentence(tmp_path):
-    assert_fails(tmp_path / "absent", "Cannot look into the folder .*absent for ModelNet40: no such file")
-    assert_fails(tmp_path, f"neither is nor holds ModelNet40 in a known layout .{TXT}, {HDF5}")
+    assert_fails(tmp_path / "absent", "Cannot list the folder .*absent for ModelNet40: no such file")
+    assert_fails(tmp_path, f"neither is nor contains ModelNet40 in a known layout .{TXT}, {HDF5}")
 
 
 def test_wrong_arguments_give_a_sentence(root):
@@ -278,7 +281,7 @@ def test_wrong_arguments_give_a_sentence(root):
     )
     assert_fails(root, "Expected num_points to be an integer", num_points=0)
     assert_fails(root, "Expected val_fraction to be above 0", val_fraction=1)
-    assert_fails(root, "has only 6 .*, where num_points asks for 7; lower num_points", num_points=7)
+    assert_fails(root, "has only 6 .*, but num_points is 7; lower num_points", num_points=7)
 
 
 def test_wrong_lists_of_the_txt_layout_give_a_sentence(tmp_path):
@@ -339,7 +342,7 @@ def test_faulty_hdf5_files_give_a_sentence(tmp_path):
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], b"rubbish"):
         path.write_bytes(content)
-        assert_fails(root, "ply_data_train1.h5: it is absent, cut short, or no HDF5 file")
+        assert_fails(root, "ply_data_train1.h5: it is absent, truncated, or no HDF5 file")
     faults = {
         r"has arrays of shape .*expected points \(B, N, 3\)": ("data", np.zeros((43, 6, 4))),
         "cloud 0 of its array data has NaN": ("data", np.full((43, 6, 3), np.nan)),

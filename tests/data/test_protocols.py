@@ -11,7 +11,7 @@ class Balls(PointCloudDataset):
     gravity = "y"
 
     def process(self):
-        self.clouds = PointClouds.joined(
+        self.clouds = PointClouds.concatenate(
             [{"pos": ball(20, seed, torch.float32).numpy()} for seed in range(4)]
         )
 

@@ -166,9 +166,9 @@ def test_clouds_are_resampled_evenly_and_by_seed(tmp_path, num_points):
         times = [rows.count(tuple(row)) for row in table.tolist()]
         # Whole rows of the file, each as often as any other or once more.
         assert sum(times) == len(rows) == num_points and max(times) - min(times) <= 1
-    assert not np.array_equal(data.dataset.node["pos"], other.clouds.node["pos"])
+    assert not np.array_equal(data.clouds.node["pos"], other.clouds.node["pos"])
     again = ShapeNetPart(root, **options, force_reload=True)
-    np.testing.assert_array_equal(data.dataset.node["pos"], again.clouds.node["pos"])
+    np.testing.assert_array_equal(data.clouds.node["pos"], again.clouds.node["pos"])
 
 
 def test_none_keeps_all_points(tmp_path):
@@ -199,8 +199,10 @@ def assert_fails(folder, sentence, **arguments):
 
 
 def test_wrong_folders_and_arguments_give_a_sentence(tmp_path):
-    assert_fails(tmp_path / "absent", "Cannot look into the folder .*absent for ShapeNet-Part: no such file")
-    assert_fails(tmp_path, f"neither is nor holds ShapeNet-Part in a known layout .{NORMAL}, {PLAIN}, {HDF5}")
+    assert_fails(tmp_path / "absent", "Cannot list the folder .*absent for ShapeNet-Part: no such file")
+    assert_fails(
+        tmp_path, f"neither is nor contains ShapeNet-Part in a known layout .{NORMAL}, {PLAIN}, {HDF5}"
+    )
     root = write_normal(tmp_path)
     assert_fails(root, "Expected split to be one of", split="all")
     assert_fails(root, "Expected num_points to be", num_points=0)
@@ -219,7 +221,7 @@ def test_wrong_lists_give_a_sentence(tmp_path):
         path.write_text(content)
         assert_fails(root, "shuffled_train_file_list.json is not a list of shapes")
     path.write_bytes(b"\xff\xfe")
-    assert_fails(root, "shuffled_train_file_list.json: it is not a text")
+    assert_fails(root, "shuffled_train_file_list.json: it is not UTF-8 text")
     write_lists(root, lists)
     (root / "train_test_split" / "shuffled_val_file_list.json").unlink()
     assert_fails(root, "shuffled_val_file_list.json: no such file")
@@ -283,7 +285,7 @@ def test_faulty_hdf5_files_give_a_sentence(tmp_path):
                 file[name] = array
         assert_fails(root, f"ply_data_val0.h5.*{sentence}")
     path.write_bytes(whole[: len(whole) // 2])
-    assert_fails(root, "ply_data_val0.h5: it is absent, cut short, or no HDF5 file")
+    assert_fails(root, "ply_data_val0.h5: it is absent, truncated, or no HDF5 file")
     path.unlink()
     assert_fails(root, "Cannot find .*ply_data_val0.h5, which .*val_hdf5_file_list.txt lists")
     path.write_bytes(whole)

@@ -232,8 +232,8 @@ def test_particles_in_one_place_stay_finite():
         (dict(charge=[1.0, -1.0]), "charges of shape (2, 1)"),
         (dict(pos="here"), "arrays of numbers"),
         (dict(steps=-1), "steps to be an integer of at least 0"),
-        (dict(steps=[3, 2]), "rising order, got [3, 2]"),
-        (dict(steps=[]), "rising order"),
+        (dict(steps=[3, 2]), "increasing ones, got [3, 2]"),
+        (dict(steps=[]), "increasing ones"),
         (dict(steps=2.5), "got 2.5"),
         (dict(every=0), "every to be an integer of at least 1"),
     ],
@@ -254,7 +254,7 @@ def test_bad_systems_are_answered_with_a_sentence(change, sentence):
         (dict(box=math.inf), "box to be a number above 0"),
         (dict(force_cap=math.nan), "force_cap to be a number above 0"),
         (dict(interaction_strength=math.inf), "interaction_strength to be a finite number"),
-        (dict(cap="force"), 'cap to be "norm" or "component"'),
+        (dict(cap="force"), "cap to be one of 'norm', 'component'"),
     ],
 )
 def test_bad_physics_are_answered_with_a_sentence(change, sentence):

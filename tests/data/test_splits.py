@@ -8,7 +8,7 @@ from dgl import DGLError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgl_orient.data.splits import check_classes, check_labels, check_split, stratified_split
+from dgl_orient.data.splits import check_classes, check_fraction, check_labels, stratified_split
 
 LABELS = np.repeat([2, 0, 1], [40, 7, 1])
 
@@ -54,8 +54,8 @@ def test_a_wrong_fraction_gives_a_sentence(fraction):
 
 
 def test_wrong_names_and_labels_give_a_sentence():
-    with pytest.raises(DGLError, match="Expected split to be one of 'train', 'test', got 'tset'"):
-        check_split("tset", ("train", "test"))
+    with pytest.raises(DGLError, match="Expected test_fraction to be above 0 and below 1, got 1"):
+        check_fraction("test_fraction", 1)
     with pytest.raises(DGLError, match="Expected split_seed to be an integer, got 0.5"):
         stratified_split(LABELS, 0.5, 0.5)
     with pytest.raises(DGLError, match="file.h5 has labels from 0 to 2, but there are 2 classes"):

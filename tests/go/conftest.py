@@ -1,7 +1,8 @@
 import pytest
 import yaml
 
-from dgl_orient.go import cli, registry
+from dgl_orient.config import registry
+from dgl_orient.go import cli
 from tests.go.hostile import GOOD
 
 

@@ -1,4 +1,4 @@
-"""Recipes that nobody should write, each with words of the sentence that answers it."""
+"""Recipes that nobody should write, each with words of the sentence that refuses it."""
 
 GOOD = """
 version: 0.0.2
@@ -26,7 +26,7 @@ HOSTILE = {
     "code as a device": (GOOD.replace("cpu", '"cpu\'); exit(3) #"'), "device"),
     "code as a protocol": (
         GOOD.replace("num_epochs: 1", "protocol: \"z/so3'+str(exit())+'\""),
-        "Expected protocol",
+        "general_pipeline.protocol",
     ),
     "code as an optimizer": (
         GOOD.replace("num_epochs: 1", 'optimizer: {name: "Adam(); exit(3)"}'),
@@ -43,8 +43,8 @@ HOSTILE = {
     "local tag": (GOOD.replace("0.0.2", "!exec x"), "tag"),
     "binary": (GOOD.replace("0.0.2", "!!binary aGVsbG8="), "tag"),
     "set": (GOOD.replace("{name: shapes, num_points: 64}", "!!set {name}"), "tag"),
-    "billion laughs": (_LAUGHS, "anchor or alias"),
-    "alias of itself": ("a: &a [*a]", "anchor or alias"),
+    "billion laughs": (_LAUGHS, "anchor"),
+    "alias of itself": ("a: &a [*a]", "anchor"),
     "merge key": (GOOD.replace("preset: light", "<<: {k: 3}"), "there is no such key"),
     "huge integer": (GOOD.replace("64", "9" * 400), "too large"),
     "integer of more digits than Python converts": (GOOD.replace("64", "9" * 5000), "too long"),
@@ -52,12 +52,21 @@ HOSTILE = {
     "float that overflows": (GOOD.replace("num_epochs: 1", "grad_clip: 1e999"), "finite"),
     "nan": (GOOD.replace("num_epochs: 1", "optimizer: {lr: .nan}"), "finite"),
     "infinity": (GOOD.replace("num_epochs: 1", "grad_clip: -.inf"), "finite"),
+    "octal of YAML 1.1": (GOOD.replace("64", "010"), "expected an integer, got '010'"),
+    "sexagesimal of YAML 1.1": (GOOD.replace("64", "1:30"), "expected an integer, got '1:30'"),
+    "hexadecimal": (GOOD.replace("64", "0x10"), "expected an integer, got '0x10'"),
+    "boolean of YAML 1.1": (GOOD.replace("num_epochs: 1", "bf16: yes"), "expected true or false, got 'yes'"),
+    "version of the future": (GOOD.replace("0.0.2", "99"), "version: 99 is not known; expected one of 0.0.2"),
+    "more points than memory": (
+        GOOD.replace("64", "10000000"),
+        "data.num_points: expected at most 1,000,000",
+    ),
     "negative": (GOOD.replace("num_epochs: 1", "num_epochs: -1"), "at least 1"),
-    "text for a number": (GOOD.replace("64", "many"), "expected an integer, got 'many'"),
+    "string for a number": (GOOD.replace("64", "many"), "expected an integer, got 'many'"),
     "boolean for a number": (GOOD.replace("64", "true"), "expected an integer, got True"),
-    "date for a text": (GOOD.replace("shapes", "2020-01-01"), "data.name"),
+    "date for a name": (GOOD.replace("shapes", "2020-01-01"), "data.name"),
     "list for the data": (GOOD.replace("{name: shapes, num_points: 64}", "[shapes]"), "data: expected a map"),
-    "text for the model": (GOOD.replace("{name: dgcnn, preset: light}", "dgcnn"), "model: expected a map"),
+    "string for the model": (GOOD.replace("{name: dgcnn, preset: light}", "dgcnn"), "model: expected a map"),
     "list for the settings": (GOOD.replace("{num_epochs: 1}", "[num_epochs]"), "general_pipeline"),
     "map for a name": (GOOD.replace("dgcnn", "{name: dgcnn}"), "model.name"),
     "list for a name": (GOOD.replace("pointcls", "[pointcls]"), "pipeline_name"),
@@ -68,7 +77,7 @@ HOSTILE = {
     "twice the same key": (GOOD + "device: cuda\n", "twice in line"),
     "twice the same key inside": (GOOD.replace("preset: light", "k: 3, k: 4"), "twice"),
     "two documents": (GOOD + "---\n" + GOOD, "is not YAML"),
-    "only text": ("just some words", "expected a recipe"),
+    "only words": ("just some words", "expected a recipe"),
     "a number": ("42", "expected a recipe"),
     "null": ("~", "is empty"),
     "unclosed": ("a: [1, 2", "is not YAML"),
@@ -85,7 +94,7 @@ HOSTILE = {
     ),
     "inference in training": (GOOD.replace("mode: train", "mode: apply"), "pipeline_mode"),
     "plugins": (GOOD + "plugins: [os]\n", "--allow-plugins"),
-    "plugins that are none": (GOOD + "plugins: os\n", "plugins: expected a list of texts"),
+    "plugins that are none": (GOOD + "plugins: os\n", "plugins: expected a list"),
     "dglgo with code as a loss": (
         "pipeline_name: nodepred\npipeline_mode: train\ndata: {name: cora}\nmodel: {name: gcn}\n"
         "general_pipeline: {loss: \"L1Loss() or __import__('os').system('touch pwned')\"}",

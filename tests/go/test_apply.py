@@ -15,9 +15,12 @@ from dgl import DGLError
 from dgl_orient.data import FolderDataset, NormalizeScale, Shapes, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
-from dgl_orient.go.build import load_trained
-from dgl_orient.go.inputs import dealt, find_files
 from dgl_orient.graph import point_cloud
+from dgl_orient.train import checkpoint
+from dgl_orient.zoo import predict as zoo_predict
+from dgl_orient.zoo.input_files import find_files
+from dgl_orient.zoo.predict import split_points
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.clouds import ball, generator
 from tests.go import tiny
 
@@ -41,11 +44,12 @@ def _apply(pipeline, inputs, output, **options):
 def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
     files = _files(tmp_path / "in")
     result = _apply("pointcls", files, tmp_path / "out", batch_size=3)
-    trained = load_trained(tiny.trained("pointcls"))
+    trained = load_trained_model(tiny.trained("pointcls"))
     for entry in result.predictions:
-        graph = NormalizeScale()(point_cloud(torch.tensor(read_cloud(entry["file"])["pos"])))
+        pos = torch.tensor(read_cloud(entry["file"], dtype=np.float32)["pos"])
+        graph = NormalizeScale()(point_cloud(pos))
         expected = trained.model(graph)[0].softmax(0)
-        assert entry["class"] == trained.facts["class_names"][int(expected.argmax())]
+        assert entry["class"] == trained.metadata["class_names"][int(expected.argmax())]
         given = torch.tensor(list(entry["probabilities"].values()))
         torch.testing.assert_close(given, expected.detach(), rtol=1e-3, atol=1e-4)
         assert float(given.sum()) == pytest.approx(1, abs=1e-4)
@@ -61,8 +65,8 @@ def test_lists_hold_what_is_returned(tmp_path):
     assert float(rows[0]["mug"]) == result.predictions[0]["probabilities"]["mug"]
 
 
-def test_a_file_is_answered_the_same_alone_and_among_others(tmp_path):
-    files = _files(tmp_path / "in", points=90)  # more than the network's 40: some are drawn
+def test_a_file_is_predicted_the_same_alone_and_among_others(tmp_path):
+    files = _files(tmp_path / "in", points=90)  # more than the network's 40: some are sampled
     together = _apply("pointcls", files, tmp_path / "a").predictions
     alone = _apply("pointcls", together[2]["file"], tmp_path / "b").predictions[0]
     assert alone["probabilities"] == pytest.approx(together[2]["probabilities"], abs=1e-4)
@@ -76,21 +80,21 @@ def test_every_point_gets_its_part(tmp_path, points):
     (entry,) = _apply("partseg", tmp_path / "cloud.npz", tmp_path / "out", category="mug").predictions
     cloud = read_cloud(entry["output"], dtype=np.float64)
     assert np.array_equal(cloud["pos"], pos) and cloud["normal"].shape == (points, 3)
-    names = load_trained(tiny.trained("partseg")).facts["part_names"]
+    names = load_trained_model(tiny.trained("partseg")).metadata["part_names"]
     assert {names[part] for part in cloud["part"]} <= {"mug/body", "mug/handle"}
     counted = {name: int((cloud["part"] == names.index(name)).sum()) for name in entry["parts"]}
     assert counted == entry["parts"] and sum(counted.values()) == entry["points"] == points
     assert (cloud["probability"] >= 0.499).all() and (cloud["probability"] <= 1).all()
 
 
-def test_normals_turn_with_the_cloud(tmp_path):
-    pos, turn = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
+def test_normals_rotate_with_the_cloud(tmp_path):
+    pos, rotation = ball(40), random_rotation(generator=generator(3), dtype=torch.float64)
     write_cloud(tmp_path / "a.npz", pos)
-    write_cloud(tmp_path / "b.npz", pos @ turn.T)
+    write_cloud(tmp_path / "b.npz", pos @ rotation.T)
     result = _apply("normals", [tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "out", file_format="npz")
     before, after = (read_cloud(entry["output"], dtype=np.float64)["normal"] for entry in result.predictions)
     assert np.linalg.norm(before, axis=1) == pytest.approx(1, abs=1e-5)
-    close = np.abs(after - before @ turn.numpy().T).max(1) < 1e-2
+    close = np.abs(after - before @ rotation.numpy().T).max(1) < 1e-2
     assert close.mean() > 0.9  # all but points whose frame is nearly degenerate
 
 
@@ -99,7 +103,7 @@ def test_particles_get_their_positions(tmp_path):
     write_cloud(tmp_path / "system.npz", pos, vel=vel, charge=charge)
     (entry,) = _apply("nbody", tmp_path / "system.npz", tmp_path / "out").predictions
     cloud = read_cloud(entry["output"], dtype=np.float64)
-    trained = load_trained(tiny.trained("nbody"))
+    trained = load_trained_model(tiny.trained("nbody"))
     graph = point_cloud(pos.float())
     graph.ndata["vel"], graph.ndata["charge"] = vel.float(), charge[:, None]
     expected = trained.model(graph).detach().numpy()
@@ -115,7 +119,7 @@ def test_particles_without_velocity_or_charge_are_an_error(tmp_path, given):
 
 
 @pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals"])
-def test_files_with_fewer_points_than_in_training_are_told(tmp_path, pipeline):
+def test_files_with_fewer_points_than_in_training_are_reported(tmp_path, pipeline):
     files = _files(tmp_path / "in", 2)  # as many as in training
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -138,11 +142,11 @@ def test_coincident_points_among_enough_others_are_no_few(tmp_path):
         _apply("pointcls", tmp_path / "grid.ply", tmp_path / "out")
 
 
-def test_a_bad_file_stops_before_any_work_or_is_left_out(tmp_path):
+def test_a_bad_file_is_an_error_without_lists_or_is_left_out(tmp_path):
     files = _files(tmp_path / "in")
     (files / "broken.npz").write_bytes(b"PK\x03\x04 garbled")
     (files / "empty.xyz").write_text("")
-    with pytest.raises(DGLError, match=r"broken\.npz.* 1 more of 6.*--skip-bad"):
+    with pytest.raises(DGLError, match=r"broken\.npz.*--skip-bad"):
         _apply("pointcls", files, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
     result = _apply("pointcls", files, tmp_path / "out", skip_bad=True)
@@ -282,11 +286,11 @@ def test_folders_are_searched_and_hidden_files_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("size, most", [(1, 4), (4, 4), (5, 4), (8, 4), (103, 40), (7, None)])
-def test_every_point_is_dealt_once(size, most):
-    hands = list(dealt(size, most, seed=0))
-    own = np.concatenate([rows[:count] for rows, count in hands])
+def test_every_point_belongs_to_one_piece(size, most):
+    pieces = list(split_points(size, most, seed=0))
+    own = np.concatenate([rows[:count] for rows, count in pieces])
     assert sorted(own) == list(range(size))
-    for rows, _ in hands:
+    for rows, _ in pieces:
         assert len(set(rows)) == len(rows) == min(size, most or size)
 
 
@@ -318,3 +322,69 @@ def test_an_output_that_leads_to_itself_is_a_sentence(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(DGLError, match="Cannot write .*loop"):
         _apply("pointcls", _files(tmp_path / "in"), tmp_path / "loop")
+
+
+def test_names_are_no_commands_of_a_spreadsheet_or_a_terminal(tmp_path):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    names = ["=cmd|' /C calc'!A0", "+1", "-2", "@SUM(A1)", *state["metadata"]["class_names"][4:]]
+    checkpoint.save(tmp_path / "odd.pth", state | {"metadata": state["metadata"] | {"class_names": names}})
+    write_cloud(tmp_path / "=1+1.ply", ball(40))
+    write_cloud(tmp_path / "esc\x1b[2J.ply", ball(40))
+    apply(tmp_path / "odd.pth", [tmp_path], tmp_path / "out", progress=False)
+    raw = (tmp_path / "out" / "predictions.csv").read_bytes()
+    assert b"\x1b" not in raw
+    rows = list(csv.reader(raw.decode().splitlines()))
+    assert len(rows) == 3 and not [
+        cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))
+    ]
+    listed = [row[0] for row in rows[1:]]
+    assert any(each.endswith("esc\\x1b[2J.ply") for each in listed)
+
+
+@pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals", "nbody"])
+def test_meshes_and_clouds_of_all_kinds_make_a_batch(tmp_path, pipeline):
+    folder = tmp_path / "mug"
+    folder.mkdir()
+    charged = dict(vel=ball(40, 1), charge=torch.ones(40))
+    write_cloud(folder / "plain.npz", ball(40), **charged)
+    write_cloud(folder / "normals.npz", ball(40), normal=ball(40, 2), color=ball(40, 3), **charged)
+    if pipeline != "nbody":
+        corners = "0 0 0\n1 0 0\n0 1 0\n0 0 1\n"
+        (folder / "mesh.off").write_text(f"OFF\n4 4 0\n{corners}3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n")
+        np.savetxt(folder / "table.xyz", ball(50))
+    together = _apply(pipeline, folder, tmp_path / "out").predictions
+    assert len(together) == (2 if pipeline == "nbody" else 4)
+    for entry in together:
+        alone = _apply(pipeline, entry["file"], tmp_path / "alone").predictions[0]
+        assert alone.keys() == entry.keys()
+        if pipeline == "pointcls":
+            assert alone["probabilities"] == pytest.approx(entry["probabilities"], abs=1e-4)
+
+
+def test_every_file_and_the_checkpoint_are_read_once(tmp_path, monkeypatch):
+    files = _files(tmp_path / "in", points=90)
+    opened = []
+    counted = {str(path) for path in files.rglob("*.ply")} | {str(tiny.trained("pointcls"))}
+    read, load = zoo_predict.read_cloud, checkpoint.load
+    monkeypatch.setattr(
+        zoo_predict, "read_cloud", lambda path, *rest: opened.append(str(path)) or read(path, *rest)
+    )
+    monkeypatch.setattr(checkpoint, "load", lambda path: opened.append(str(path)) or load(path))
+    _apply("pointcls", files, tmp_path / "out", batch_size=3)
+    assert sorted(opened) == sorted(counted)
+
+
+def test_files_are_read_as_they_are_predicted(tmp_path):
+    """No more than a batch of them is in memory."""
+    trained, files = load_trained_model(tiny.trained("normals")), sorted(_files(tmp_path).rglob("*.ply"))
+    taken = []
+
+    def clouds():
+        for path in files:
+            taken.append(path)
+            yield zoo_predict.read_file(trained, path)
+
+    predictions = zoo_predict.predict_files(trained, clouds(), batch_size=2)
+    next(predictions)
+    assert len(taken) == 2
+    assert len(list(predictions)) == 3 and len(taken) == 4

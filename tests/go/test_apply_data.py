@@ -10,18 +10,20 @@ import pytest
 import torch
 from dgl import DGLError
 
+from dgl_orient.config.build import data_set
+from dgl_orient.config.recipe import check_apply
+from dgl_orient.config.registry import register_data
 from dgl_orient.data import Shapes, read_cloud
-from dgl_orient.go.apply_data import apply_data
-from dgl_orient.go.apply_recipe import apply_script, check_apply
-from dgl_orient.go.build import data_set, load_trained
-from dgl_orient.go.registry import register_data
-from dgl_orient.train.metrics import PartIoU
+from dgl_orient.go.apply import apply_data
+from dgl_orient.go.apply_recipe import apply_script
+from dgl_orient.metrics import PartIoU
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
 def _apply(pipeline, output, split="test", **options):
     path = tiny.trained(pipeline)
-    data = load_trained(path).recipe["data"]
+    data = load_trained_model(path).recipe["data"]
     return apply_data(path, data, split, output, progress=False, **options)
 
 
@@ -32,7 +34,7 @@ def _scores(pipeline):
 
 def _true(pipeline):
     """The graphs of the test split, as the network saw them, and their labels."""
-    clouds = data_set(load_trained(tiny.trained(pipeline)).recipe, "test")
+    clouds = data_set(load_trained_model(tiny.trained(pipeline)).recipe, "test")
     pairs = [item if isinstance(item, tuple) else (item, None) for item in clouds]
     return [graph for graph, _ in pairs], [label for _, label in pairs]
 
@@ -49,7 +51,7 @@ def test_classes_score_what_the_training_reported(tmp_path):
 def test_parts_score_what_the_training_reported(tmp_path):
     written = [read_cloud(each["output"]) for each in _apply("partseg", tmp_path).predictions]
     graphs, labels = _true("partseg")
-    metric = PartIoU(load_trained(tiny.trained("partseg")).facts["class_parts"])
+    metric = PartIoU(load_trained_model(tiny.trained("partseg")).metadata["class_parts"])
     for cloud, graph, label in zip(written, graphs, labels, strict=True):
         assert np.allclose(cloud["pos"], graph.ndata["pos"], atol=1e-6)
         pred = torch.as_tensor(cloud["part"]).long()
@@ -91,7 +93,10 @@ def test_the_script_of_a_recipe_imports_its_plugins(tmp_path, monkeypatch):
     (tmp_path / "my_marked_plugin.py").write_text("open('imported', 'w').close()")
     path = tiny.trained("pointcls")
     recipe = {"pipeline_name": "pointcls", "pipeline_mode": "apply", "cpt_path": str(path)}
-    recipe |= {"plugins": ["my_marked_plugin"], "data": {**load_trained(path).recipe["data"], "split": "val"}}
+    recipe |= {
+        "plugins": ["my_marked_plugin"],
+        "data": {**load_trained_model(path).recipe["data"], "split": "val"},
+    }
     (tmp_path / "script.py").write_text(
         apply_script(recipe | {"device": "cpu", "general_pipeline": {"save_path": "own"}})
     )
@@ -103,7 +108,7 @@ def test_the_script_of_a_recipe_predicts_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = tiny.trained("pointcls")
     recipe = {"pipeline_name": "pointcls", "pipeline_mode": "apply", "cpt_path": str(path)}
-    data = {**load_trained(path).recipe["data"], "split": "val"}
+    data = {**load_trained_model(path).recipe["data"], "split": "val"}
     script = apply_script(check_apply(recipe | {"data": data, "general_pipeline": {"save_path": "own"}}))
     (tmp_path / "script.py").write_text(script)
     runpy.run_path("script.py", run_name="__main__")

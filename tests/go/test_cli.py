@@ -1,12 +1,15 @@
-"""The command line: verbs, exit codes, sentences, and what it does not import."""
+"""The command line: commands, exit codes, sentences, and what it does not import."""
 
+import importlib.metadata
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +17,10 @@ import torch
 import yaml
 from dgl import DGLError
 
+from dgl_orient.config import registry
 from dgl_orient.data import write_cloud
-from dgl_orient.go import cli, environment, registry, shipped
+from dgl_orient.go import cli, environment, recipes
+from dgl_orient.train import checkpoint
 from tests.go.commands import TOP, answer, command
 from tests.go.hostile import GOOD, HOSTILE
 
@@ -33,7 +38,7 @@ from tests.go.hostile import GOOD, HOSTILE
     ],
     ids=" ".join,
 )
-def test_help_and_list_answer_without_torch(arguments, tmp_path):
+def test_help_and_list_need_no_torch(arguments, tmp_path):
     for name in ("torch", "dgl", "numpy", "dglgo"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(f"raise SystemError('{name} was imported')")
@@ -61,11 +66,11 @@ def test_recipe_list_shows_ours_and_dglgos(capfd):
 def test_recipe_get(in_folder, capfd):
     assert answer(capfd, "recipe", "get", "nodepred_cora_gcn")[0] == 0
     copied = in_folder / "nodepred_cora_gcn.yaml"
-    assert copied.read_bytes() == shipped.shipped_recipes()[copied.name].path.read_bytes()
+    assert copied.read_bytes() == recipes.example_recipes()[copied.name].path.read_bytes()
     assert answer(capfd, "recipe", "get", copied.name)[0] == 0
     copied.write_text("mine")
     code, _, err = answer(capfd, "recipe", "get", copied.name)
-    assert code == 2 and "is there already" in err and copied.read_text() == "mine"
+    assert code == 2 and "exists already" in err and copied.read_text() == "mine"
     for name in ("nodepred_cora_gnc.yaml", "../recipes/nodepred_cora_gcn.yaml", "/etc/passwd"):
         code, _, err = answer(capfd, "recipe", "get", name)
         assert code == 2 and err.startswith("There is no recipe") and err.count("\n") == 1
@@ -79,7 +84,7 @@ def test_recipe_get(in_folder, capfd):
         (["train", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml': no such file"),
         (["train", "--cfg", "."], "Cannot read '.': is a directory"),
         (["export", "--cfg", "nowhere.yaml"], "Cannot read 'nowhere.yaml'"),
-        (["apply"], "Name files or folders to predict, or say --cfg FILE"),
+        (["apply"], "Name files or folders to predict, or give --cfg FILE"),
         (["apply", "--cpt", "x.pth"], "Name files or folders"),
         (["apply", "--cpt", "x.pth", "a.ply"], "x.pth"),
         (["apply", "--cpt", "oriented-dgcnn-modelnet", "a.ply"], "did you mean 'oriented-dgcnn-modelnet40'?"),
@@ -133,7 +138,7 @@ def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
     )
     assert answer(capfd, "export", "--cfg", "nodepred_cora_gcn.yaml", "--output", "own.py")[0] == 0
     compile((in_folder / "own.py").read_text(), "own.py", "exec")
-    # What dglgo finds wrong is told as well.
+    # What dglgo refuses is a sentence as well.
     (in_folder / "bad.yaml").write_text(
         "pipeline_name: nodepred\npipeline_mode: train\ndata: {name: corra}\n"
     )
@@ -143,7 +148,7 @@ def test_dglgos_pipelines_work_beside_ours(in_folder, capfd):
 
 PLUGIN = """
 from pathlib import Path
-from dgl_orient.go.registry import register_model
+from dgl_orient.config.registry import register_model
 from dgl_orient.models import DGCNN
 
 Path("imported").touch()
@@ -213,7 +218,7 @@ def test_names_of_files_are_no_formulas(in_folder, capfd):
             write_cloud(in_folder / name, np.random.default_rng(0).random((50, 3)))
         except DGLError:  # not every file system has such names
             continue
-        code, _, err = answer(capfd, "view", name, "--out", "seen.png", "--seed", 10**20)
+        code, _, err = answer(capfd, "view", name, "--out", "view.png", "--seed", 10**20)
         assert code == 0, err
 
 
@@ -233,7 +238,7 @@ def test_warnings_are_sentences(training, in_folder, capfd):
     write_cloud(in_folder / "small.ply", np.random.default_rng(0).random((9, 3)))
     given = ["apply", "--cpt", training / "results" / "run_0.pth", "small.ply", "--quiet"]
     code, out, err = answer(capfd, *given)
-    assert (code, out) == (0, "") and err.startswith("Warning: ") and err.endswith("expect worse answers.\n")
+    assert (code, out) == (0, "") and err.startswith("Warning: ") and err.endswith(".\n")
     assert "small.ply only 9" in err and err.count("\n") == 1
 
 
@@ -256,7 +261,7 @@ def test_configure_train_export_agree(training, in_folder, capfd):
     compile((in_folder / "train.py").read_text(), "train.py", "exec")
 
 
-def test_what_this_machine_cannot_do_is_told_before_any_work(in_folder, capfd, monkeypatch):
+def test_what_this_machine_cannot_do_is_an_error_before_any_work(in_folder, capfd, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     recipe = yaml.safe_load(GOOD) | {"device": "cuda:0"}
     recipe["general_pipeline"]["num_workers"] = 10**6
@@ -289,14 +294,84 @@ def test_ctrl_c_ends_with_130(tmp_path):
     assert last.exists()
 
 
-def test_only_the_first_process_prints(in_folder, capfd, monkeypatch):
+def test_only_the_first_process_prints_but_each_says_why_it_ends(in_folder, capfd, monkeypatch):
     monkeypatch.setenv("RANK", "1")
-    assert answer(capfd, "train", "--cfg", "nowhere.yaml") == (2, "", "")
     assert answer(capfd, "recipe", "list") == (0, "", "")
+    code, out, err = answer(capfd, "train", "--cfg", "nowhere.yaml")
+    assert (code, out) == (2, "") and err.startswith("[process 1] ") and "nowhere.yaml" in err
+
+
+def test_the_version_is_that_of_the_package(capfd):
+    assert answer(capfd, "--version") == (0, f"{importlib.metadata.version('dgl-orient')}\n", "")
+
+
+def test_a_closed_stderr_is_no_error(training, in_folder):
+    write_cloud(in_folder / "cloud.ply", np.random.default_rng(0).random((50, 3)))
+    (in_folder / "cfg.yaml").write_text((training / "cfg.yaml").read_text().replace(str(training), "."))
+    for arguments in (
+        ["train"],
+        ["apply", "--cpt", "results/run_0.pth", "cloud.ply"],
+    ):
+        program = f"{sys.executable} -m dgl_orient {' '.join(arguments)} 2>&-"
+        environ = {**os.environ, "PYTHONPATH": str(TOP)}
+        assert subprocess.run(["sh", "-c", program], cwd=in_folder, env=environ).returncode == 0
+    assert (in_folder / "results" / "results.json").exists()
+    assert (in_folder / "apply_results" / "predictions.csv").exists()
+
+
+def test_a_worker_that_dies_ends_the_training_in_a_sentence(in_folder):
+    recipe = yaml.safe_load(GOOD)
+    recipe["data"]["num_shapes"] = 40
+    recipe["general_pipeline"] = {"num_epochs": 100000, "num_workers": 2}
+    (in_folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
+    environ = {**os.environ, "PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "-m", "dgl_orient", "train"]
+    process = subprocess.Popen(run, cwd=in_folder, env=environ, stderr=subprocess.PIPE, text=True)
+    last = in_folder / "results" / "run_0" / "last.pth"
+    while not last.exists() and process.poll() is None:
+        time.sleep(0.1)
+    os.kill(min(_children(process.pid)), signal.SIGKILL)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2 and "Traceback" not in err, err
+    assert "worker process" in err.splitlines()[-1] and last.name in err.splitlines()[-1]
+    epochs = len(checkpoint.load(last)["history"])
+    log = (in_folder / "results" / "run_0" / "log.jsonl").read_text().splitlines()
+    assert epochs >= 1 and len(log) in (epochs, epochs + 1) and all(map(json.loads, log))
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    stats = [path.read_text() for path in Path("/proc").glob("[0-9]*/stat") if path.exists()]
+    fields = [stat[stat.rindex(")") + 2 :].split() for stat in stats]
+    pids = [int(stat.split()[0]) for stat in stats]
+    return [each for each, rest in zip(pids, fields) if int(rest[1]) == pid]
+
+
+def test_every_process_says_why_it_ends(in_folder):
+    recipe = yaml.safe_load(GOOD)
+    recipe["data"]["num_shapes"] = 40
+    recipe["general_pipeline"] = {"num_epochs": 100000}
+    (in_folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "-m", "dgl_orient", "train"]
+    processes = []
+    for rank in "01":
+        environ = {**os.environ, **shared, "RANK": rank, "LOCAL_RANK": rank, "PYTHONPATH": str(TOP)}
+        processes.append(subprocess.Popen(run, cwd=in_folder, env=environ, stderr=subprocess.PIPE, text=True))
+    last = in_folder / "results" / "run_0" / "last.pth"
+    while not last.exists() and all(process.poll() is None for process in processes):
+        time.sleep(0.1)
+    processes[0].kill()
+    _, err = processes[1].communicate(timeout=120)
+    assert processes[1].returncode == 2 and "Traceback" not in err, err
+    assert "[process 1] Another process of this training has ended" in err
 
 
 def test_bugs_are_not_hidden(monkeypatch):
-    monkeypatch.setattr(shipped, "recipe_table", lambda: 1 / 0)
+    monkeypatch.setattr(recipes, "recipe_table", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.run(["recipe", "list"])
 

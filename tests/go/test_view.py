@@ -1,4 +1,4 @@
-"""The verb ``view``: clouds in poses that must match, trainings whose pictures tell their results."""
+"""The command ``view``: poses that match after rotating back, trainings whose results are drawn."""
 
 import json
 import shutil
@@ -11,11 +11,10 @@ import pytest
 import torch
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
-from dgl_orient.go import cli, view, view_run
-from dgl_orient.go.build import load_trained
-from dgl_orient.go.posed import poses, read_subject
-from dgl_orient.go.view_colors import colorings
-from dgl_orient.plot import Look, arrows
+from dgl_orient.go import cli, view_cloud, view_run
+from dgl_orient.go.view_cloud import compute_poses, read_input
+from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
@@ -33,100 +32,102 @@ def clouds(tmp_path, monkeypatch):
     return tmp_path
 
 
-def answer(capfd, *arguments) -> tuple[int, str, str]:
+def run(capfd, *arguments) -> tuple[int, str, str]:
     code = cli.run(["view", *map(str, arguments)])
     return code, *capfd.readouterr()
 
 
+def oriented_clouds(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[OrientedCloud]:
+    """What the command draws of a file, pose by pose."""
+    cloud = read_input(path, None if checkpoint is None else load_trained_model(checkpoint))
+    poses = compute_poses(cloud, num_poses, seed=1)
+    return view_cloud._oriented_clouds(cloud, poses, PlotOptions(**options))
+
+
 @pytest.mark.parametrize("network", [None, "pointcls", "partseg", "normals"])
-def test_poses_match_after_turning_back(clouds, network):
-    trained = None if network is None else load_trained(tiny.trained(network))
-    subject = read_subject("chair/one.ply", trained, None, None, seed=0)
-    found = poses(subject, 3, seed=1)
-    assert float((found[1].turn - found[2].turn).abs().max()) > 0.1
-    drawn = view._clouds(subject, found, None, 40)
-    _, levels, several = drawn[0].frames.shape[:3]
-    for other in drawn[1:]:
-        back = other.turned_back()
-        np.testing.assert_array_equal(other.coloring().rgb, drawn[0].coloring().rgb)
-        for look in (Look(level=level, orientation=f) for level in range(levels) for f in range(several)):
+def test_poses_match_after_rotating_back(clouds, network):
+    checkpoint = None if network is None else tiny.trained(network)
+    first, *others = oriented_clouds("chair/one.ply", checkpoint, num_poses=3, num_arrows=40)
+    assert np.abs(others[0].rotation - others[1].rotation).max() > 0.1
+    for other in others:
+        back = other.rotated_back()
+        np.testing.assert_array_equal(other.coloring().rgb, first.coloring().rgb)
+        for level, orientation in np.ndindex(first.orient.shape[1:3]):
+            options = PlotOptions(level=level, orientation=orientation)
             for axis in (0, 1):
-                for one, two in zip(arrows(back, look, axis), arrows(drawn[0], look, axis)):
+                for one, two in zip(arrows(back, options, axis), arrows(first, options, axis)):
                     np.testing.assert_allclose(one, two, atol=1e-9)
-        np.testing.assert_allclose(back.global_orient, drawn[0].global_orient, atol=1e-9)
+        np.testing.assert_allclose(back.global_orient, first.global_orient, atol=1e-9)
 
 
-def test_particles_match_too(clouds):
+def test_poses_of_particles_match_after_rotating_back(clouds):
     folder = clouds / "oriented"
     tiny.train(
         tiny.recipe("nbody", model={"name": "oriented-nbody", "hidden_feats": 8, "num_layers": 1}), folder
     )
-    subject = read_subject("system.npz", load_trained(folder / "run_0.pth"), None, None, seed=0)
-    first, other = view._clouds(subject, poses(subject, 2, seed=1), "error", 40)
-    np.testing.assert_allclose(other.turned_back().frames, first.frames, atol=1e-9)
-    assert first.coloring("error").texts == other.coloring("error").texts
+    first, other = oriented_clouds("system.npz", folder / "run_0.pth", num_poses=2, color="error")
+    np.testing.assert_allclose(other.rotated_back().orient, first.orient, atol=1e-9)
+    assert first.coloring("error").labels == other.coloring("error").labels
 
 
 @pytest.mark.parametrize(
     ("network", "names"),
     [
-        (None, {"distance", "normal", "part"}),
-        ("pointcls", {"distance", "class", "normal", "part"}),
-        ("partseg", {"part", "error", "distance", "normal"}),
-        ("normals", {"normal", "error", "distance", "part"}),
+        (None, ["distance", "normal", "part"]),
+        ("pointcls", ["distance", "class", "normal", "part"]),
+        ("partseg", ["part", "error", "distance", "normal"]),
+        ("normals", ["normal", "error", "distance", "part"]),
     ],
 )
-def test_colours_tell_what_there_is(clouds, network, names):
-    trained = None if network is None else load_trained(tiny.trained(network))
-    subject = read_subject("chair/one.ply", trained, None, None, seed=0)
-    (pose,) = poses(subject, 1, seed=0)
-    found = {each.name: each for each in colorings(subject, pose, None)}
-    assert set(found) == names
+def test_colourings_of_each_task(clouds, network, names):
+    trained = None if network is None else load_trained_model(tiny.trained(network))
+    cloud = read_input("chair/one.ply", trained)
+    (pose,) = compute_poses(cloud, 1)
+    colorings = {each.name: each for each in view_cloud._colorings(cloud, pose, None)}
+    assert list(colorings) == names
     if network == "partseg":
-        # Only parts of a chair are answers for one, and an error is where the true part is another.
-        true = [trained.facts["part_names"][int(part)] for part in pose.graph.ndata["part"]]
-        assert set(found["part"].texts) <= {"chair/seat", "chair/back", "chair/leg"}
-        right = ["right" if one == two else "wrong" for one, two in zip(found["part"].texts, true)]
-        assert list(found["error"].texts) == right
+        # Only parts of a chair are predicted for one, and an error is where the true part is another.
+        true = [trained.metadata["part_names"][int(part)] for part in pose.graph.ndata["part"]]
+        predicted = colorings["part"].labels
+        assert set(predicted) <= {"chair/seat", "chair/back", "chair/leg"}
+        expected = ["correct" if one == two else "wrong" for one, two in zip(predicted, true)]
+        assert list(colorings["error"].labels) == expected
     if network == "normals":
-        cosine = (
-            torch.nn.functional.normalize(pose.seen.answer.view(-1, 3), dim=1) * pose.graph.ndata["normal"]
-        )
-        errors = torch.rad2deg(cosine.sum(1).acos())
-        np.testing.assert_allclose([float(text) for text in found["error"].texts], errors, rtol=0.01)
+        predicted = torch.nn.functional.normalize(pose.trace.output.view(-1, 3), dim=1)
+        errors = torch.rad2deg((predicted * pose.graph.ndata["normal"]).sum(1).acos())
+        labels = [float(label) for label in colorings["error"].labels]
+        np.testing.assert_allclose(labels, errors, rtol=0.01)
 
 
 @pytest.mark.parametrize("name", ["cloud.png", "cloud.pdf", "cloud.svg", "cloud.html"])
-def test_a_cloud_becomes_a_file_of_any_kind(clouds, capfd, name):
+def test_a_cloud_is_drawn_to_a_file_of_any_format(clouds, capfd, name):
     flags = ["--poses", 2, "--level", "0,1", "--global", "--arrows", 10, "--length", 0.2, "--color", "class"]
-    code, out, err = answer(capfd, "chair/one.ply", "--cpt", tiny.trained("pointcls"), "--out", name, *flags)
+    code, out, err = run(capfd, "chair/one.ply", "--cpt", tiny.trained("pointcls"), "--out", name, *flags)
     assert (code, err) == (0, ""), err
     assert out == f"Written to {name}\n" and (clouds / name).stat().st_size > 5000
 
 
 def test_without_arrows_there_are_none(clouds):
-    subject = read_subject("chair/one.ply", None, None, None, seed=0)
-    (cloud,) = view._clouds(subject, poses(subject, 1, seed=0), None, 0)
-    options = view.CloudOptions(num_arrows=0, level="all")
-    looks = view._looks(cloud, view._look(options), options)
-    assert [len(arrows(cloud, look, 0)[0]) for look in looks] == [0] * 4
-    # Only the last level is the whole cloud's, and has its arrows at the centre.
-    assert [look.show_global for look in looks] == [False, False, False, True]
+    (cloud,) = oriented_clouds("chair/one.ply", num_arrows=0)
+    choices = view_cloud._choices(cloud, PlotOptions(num_arrows=0), "all", "0")
+    assert [len(arrows(cloud, each, 0)[0]) for each in choices] == [0] * 4
+    # Only the last level is the whole cloud, and has its arrows at the centroid.
+    assert [cloud.is_global(each.level) for each in choices] == [False, False, False, True]
 
 
-def test_without_a_checkpoint_the_title_says_so(clouds, capfd):
-    assert answer(capfd, "bare.npz", "--up", "y", "--camera", 10, 60) == (0, "Written to bare.html\n", "")
-    assert "bare.npz, a fresh network, which has learned nothing" in (clouds / "bare.html").read_text()
+def test_the_title_tells_an_untrained_network(clouds, capfd):
+    assert run(capfd, "bare.npz", "--up", "y", "--camera", 10, 60) == (0, "Written to bare.html\n", "")
+    assert "bare.npz, untrained network" in (clouds / "bare.html").read_text()
 
 
-def test_a_network_without_orientations_shows_the_cloud(clouds, capfd):
+def test_a_network_without_orientations_draws_the_cloud(clouds, capfd):
     model = {"name": "dgcnn", "preset": "light", "widths": [4, 4], "embed_feats": 8, "k": 4}
     tiny.train(tiny.recipe("pointcls", model=model), clouds / "plain")
-    assert answer(capfd, "bare.npz", "--cpt", "plain/run_0.pth", "--quiet") == (0, "", "")
-    assert "which has no orientations" in (clouds / "bare.html").read_text()
-    code, _, err = answer(capfd, "bare.npz", "--cpt", "plain/run_0.pth", "--global")
+    assert run(capfd, "bare.npz", "--cpt", "plain/run_0.pth", "--quiet") == (0, "", "")
+    assert "without orientations" in (clouds / "bare.html").read_text()
+    code, _, err = run(capfd, "bare.npz", "--cpt", "plain/run_0.pth", "--global")
     assert code == 2 and "no global orientation" in err
-    code, _, err = answer(capfd, "--quality", "--cpt", "plain/run_0.pth")
+    code, _, err = run(capfd, "--quality", "--cpt", "plain/run_0.pth")
     assert code == 2 and "dgcnn" in err and "no orientations" in err
 
 
@@ -137,21 +138,21 @@ def run_folder(pipeline: str):
 @pytest.mark.parametrize(
     ("pipeline", "drawing"),
     [
-        ("pointcls", "confusion"),
+        ("pointcls", "confusion_matrix"),
         ("partseg", "iou_bars"),
         ("normals", "error_curve"),
         ("nbody", "trajectories"),
     ],
 )
-def test_a_folder_shows_what_its_results_say(clouds, capfd, monkeypatch, pipeline, drawing):
-    """The numbers that are drawn of the test set are those that the training has found."""
-    drawn = []
+def test_drawn_results_equal_the_recorded_metrics(clouds, capfd, monkeypatch, pipeline, drawing):
+    """What is drawn of the test set has the metrics that the training has recorded."""
+    given_to_plot = []
     make = getattr(view_run, drawing)
-    monkeypatch.setattr(view_run, drawing, lambda *given: (drawn.append(given), make(*given))[1])
+    monkeypatch.setattr(view_run, drawing, lambda *given: (given_to_plot.append(given), make(*given))[1])
     folder = run_folder(pipeline)
-    assert answer(capfd, folder, "--out", "run.png") == (0, "Written to run.png\n", "")
+    assert run(capfd, folder, "--out", "run.png") == (0, "Written to run.png\n", "")
     metrics = json.loads((folder / "results.json").read_text())["metrics"]["test"]
-    ((given, *_),) = drawn
+    ((given, *_),) = given_to_plot
     if pipeline == "pointcls":
         assert given.sum() == tiny.SIZES["test"]
         assert np.trace(given) / given.sum() == pytest.approx(metrics["accuracy"]["mean"])
@@ -167,40 +168,40 @@ def test_a_folder_shows_what_its_results_say(clouds, capfd, monkeypatch, pipelin
             np.testing.assert_allclose(system.path[-1], graph.ndata["target_pos"], atol=1e-5)
 
 
-def test_a_folder_becomes_a_page_and_may_have_curves_alone(clouds, capfd):
+def test_a_folder_without_a_checkpoint_is_drawn_as_curves_alone(clouds, capfd):
     folder = clouds / "begun"
     (folder / "run_0").mkdir(parents=True)
     shutil.copy(run_folder("pointcls") / "run_0" / "log.jsonl", folder / "run_0")
     with open(folder / "run_0" / "log.jsonl", "a") as log:
         log.write('{"epoch": 2, "lo')  # being written
-    assert answer(capfd, folder, "--quiet") == (0, "", "")
+    assert run(capfd, folder, "--quiet") == (0, "", "")
     assert "<svg" in (clouds / "begun.html").read_text()
     with open(folder / "run_0" / "log.jsonl", "a") as log:
         log.write("\n")
-    code, _, err = answer(capfd, folder)
+    code, _, err = run(capfd, folder)
     assert code == 2 and "Line 2 of" in err and err.count("\n") == 1
 
 
 def test_quality_is_measured_and_stored(clouds, capfd):
     flags = ["--quality", "--cpt", tiny.trained("pointcls"), "--clouds", 1, "--out", "some.png"]
-    assert answer(capfd, *flags) == (0, "Written to some.png\nWritten to some.json\n", "")
+    assert run(capfd, *flags) == (0, "Written to some.png\nWritten to some.json\n", "")
     stored = json.loads((clouds / "some.json").read_text())
-    assert set(stored["networks"]) == {"trained", "fresh"}
-    for found in stored["networks"].values():
-        assert len(found["smoothness"]) == len(found["degenerate"]) == 3 and found["shapes"] == 1
+    assert set(stored["networks"]) == {"trained", "untrained"}
+    for quality in stored["networks"].values():
+        assert len(quality["smoothness"]) == len(quality["degenerate"]) == 3 and quality["shapes"] == 1
     assert stored["networks"]["trained"]["accuracy"] in (0, 1)
-    assert "accuracy" not in stored["networks"]["fresh"]
+    assert "accuracy" not in stored["networks"]["untrained"]
     assert stored["settings"]["num_points"] == 40 and stored["recipe"]["pipeline_name"] == "pointcls"
 
 
-def test_help_is_given_without_torch():
+def test_help_does_not_import_torch():
     program = """
         import contextlib, io, sys
         from dgl_orient.go.cli import run
-        with contextlib.redirect_stdout(io.StringIO()) as told:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
             assert run(["view", "--help"]) == 0
-        assert "--poses" in told.getvalue() and "Examples:" in told.getvalue()
-        assert not {"torch", "dgl", "numpy", "matplotlib"} & set(sys.modules)
+        assert "--poses" in out.getvalue() and "Examples:" in out.getvalue()
+        assert not {"torch", "dgl", "numpy", "matplotlib", "plotly"} & set(sys.modules)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -216,13 +217,13 @@ BAD = {
     "colour": ["bare.npz", "--color", "colour"],
     "no such colouring here": ["bare.npz", "--color", "error"],
     "level": ["bare.npz", "--level", "9"],
-    "level in words": ["bare.npz", "--level", "first"],
+    "level is no number": ["bare.npz", "--level", "first"],
     "level of many digits": ["bare.npz", "--level", "9" * 5000],
     "vectors in two dimensions": ["odd_target_pos.npz"],
     "several parts of a point": ["odd_part.npz"],
-    "beyond all bounds": ["odd_size.npz"],
+    "coordinates too large": ["odd_size.npz"],
     "no log": ["odd_log"],
-    "a log of endless numbers": ["odd_numbers"],
+    "a log of huge numbers": ["odd_numbers"],
     "orientation": ["bare.npz", "--orientation", "0,4"],
     "length": ["bare.npz", "--length", "0"],
     "length is nan": ["bare.npz", "--length", "nan"],
@@ -251,40 +252,45 @@ def test_bad_input_is_one_sentence_and_exit_code_2(clouds, capfd, arguments):
         (clouds / name / "run_0").mkdir(parents=True)
         (clouds / name / "run_0" / "log.jsonl").write_text(line + "\n")
     before = sorted(clouds.rglob("*"))
-    code, out, err = answer(capfd, *arguments)
+    code, out, err = run(capfd, *arguments)
     assert (code, out) == (2, "") and err.count("\n") == 1 and err.rstrip().endswith("."), err
     assert sorted(clouds.rglob("*")) == before and len(err) < 1000
 
 
-def test_the_category_is_asked_for(clouds, capfd):
-    code, _, err = answer(capfd, "bare.npz", "--cpt", tiny.trained("partseg"))
+def test_a_network_conditioned_on_a_category_needs_one(clouds, capfd):
+    code, _, err = run(capfd, "bare.npz", "--cpt", tiny.trained("partseg"))
     assert code == 2 and "--category" in err and "chair" in err
-    code, _, err = answer(
-        capfd, "bare.npz", "--cpt", tiny.trained("partseg"), "--category", "chair", "--quiet"
-    )
+    flags = ["--cpt", tiny.trained("partseg"), "--category", "chair", "--quiet"]
+    code, _, err = run(capfd, "bare.npz", *flags)
     assert (code, err) == (0, "")
 
 
-def test_without_the_extra_the_sentence_says_what_to_install(clouds, capfd, monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+@pytest.mark.parametrize(
+    ("package", "source", "suffix"),
+    [
+        ("matplotlib", "bare.npz", "png"),
+        ("matplotlib", None, "png"),
+        ("matplotlib", None, "html"),
+        ("plotly", "bare.npz", "html"),
+    ],
+)
+def test_without_the_extra_the_error_names_it(clouds, capfd, monkeypatch, package, source, suffix):
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for arguments in (["bare.npz"], [run_folder("pointcls")]):
-        code, _, err = answer(capfd, *arguments, "--out", "cloud.png")
-        assert code == 2 and 'pip install ".[plot]"' in err and err.count("\n") == 1
-    # A page of a cloud needs nothing.
-    assert answer(capfd, "bare.npz", "--out", "cloud.html")[0] == 0
+    monkeypatch.setitem(sys.modules, package, None)
+    code, _, err = run(capfd, source or run_folder("pointcls"), "--out", f"cloud.{suffix}")
+    assert code == 2 and 'pip install ".[plot]"' in err and err.count("\n") == 1
 
 
-def test_more_points_than_the_network_knows_are_drawn_from(clouds):
+def test_larger_clouds_are_sampled_to_the_number_of_points_in_training(clouds):
     write_cloud(clouds / "many.npz", np.random.default_rng(0).random((300, 3)))
-    trained = load_trained(tiny.trained("normals"))
-    assert read_subject("many.npz", trained, None, None, 0).graph.num_nodes() == trained.num_points == 40
-    assert read_subject("many.npz", trained, 100, None, 0).graph.num_nodes() == 100
-    assert read_subject("many.npz", None, None, None, 0).graph.num_nodes() == 300
+    trained = load_trained_model(tiny.trained("normals"))
+    assert read_input("many.npz", trained).graph.num_nodes() == trained.num_points == 40
+    assert read_input("many.npz", trained, 100).graph.num_nodes() == 100
+    assert read_input("many.npz", None).graph.num_nodes() == 300
 
 
-def test_names_with_signs_that_cannot_be_printed_make_good_pictures(clouds, capfd):
+def test_unprintable_characters_in_names_make_valid_pictures(clouds, capfd):
     (clouds / "b\x01c.npz").write_bytes((clouds / "bare.npz").read_bytes())
-    assert answer(capfd, "b\x01c.npz", "--out", "cloud.svg", "--arrows", "0")[0] == 0
+    assert run(capfd, "b\x01c.npz", "--out", "cloud.svg", "--arrows", "0")[0] == 0
     assert "\x01" not in (clouds / "cloud.svg").read_text()

@@ -6,8 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dgl_orient.go.build import build
-from dgl_orient.go.recipe import check
+from dgl_orient.config.build import build
+from dgl_orient.config.recipe import check
 from dgl_orient.train.loop import fit
 
 PIPELINES = ("pointcls", "partseg", "normals", "nbody")
@@ -48,8 +48,8 @@ def recipe(pipeline: str, data: dict | None = None, model: dict | None = None, *
 
 
 def train(checked: dict, folder: Path) -> dict:
-    job = build(checked)
-    return fit(job.task, job.make_model, job.splits, job.settings, checked, folder, progress=False)
+    setup = build(checked)
+    return fit(setup.task, setup.make_model, setup.splits, setup.settings, checked, folder, progress=False)
 
 
 @cache

@@ -1,9 +1,9 @@
-"""What docs/view.md says can be done."""
+"""The example and the flags of docs/view.md."""
 
 import re
 from pathlib import Path
 
-from dgl_orient.go import view_command
+from dgl_orient.go import view
 
 _PAGE = (Path(__file__).resolve().parents[2] / "docs" / "view.md").read_text(encoding="utf-8")
 
@@ -16,6 +16,6 @@ def test_its_example_runs(tmp_path, monkeypatch):
 
 
 def test_its_flags_are_those_of_the_command():
-    known = set(view_command.view.__annotations__) | {"global"}
+    known = set(view.view.__annotations__) | {"global"}
     named = {flag.replace("-", "_") for flag in re.findall(r"--([a-z][a-z-]*)", _PAGE)}
     assert named <= known and {"poses", "level", "orientation", "color", "arrows", "length"} <= named

@@ -1,4 +1,4 @@
-"""The gallery, made from a tiny network."""
+"""The gallery, made with a tiny network."""
 
 import importlib.util
 import re
@@ -17,17 +17,17 @@ def gallery(monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "CLASSES", ("plane", "chair", "mug"))
-    monkeypatch.setattr(module, "WIDEST", 300)
+    monkeypatch.setattr(module, "MAX_PIXELS", 300)
     return module
 
 
-def test_the_page_shows_every_picture_and_all_are_small(gallery, tmp_path):
+def test_the_page_has_every_picture_and_all_are_small(gallery, tmp_path):
     out = tmp_path / "gallery"
     networks = [part for name in ("partseg", "normals") for part in (f"--{name}", str(tiny.trained(name)))]
     gallery.main(["--cpt", str(tiny.trained("pointcls")), "--out", str(out), "--clouds", "1", *networks])
     page = (tmp_path / "gallery.md").read_text()
-    shown = set(re.findall(r"!\[[^]]+\]\(gallery/([\w.]+)\)", page))
-    assert shown == {path.name for path in out.glob("*.png")} and len(shown) == 11
+    pictures = set(re.findall(r"!\[[^]]+\]\(gallery/([\w.]+)\)", page))
+    assert pictures == {path.name for path in out.glob("*.png")} and len(pictures) == 11
     assert all(path.stat().st_size < 150_000 for path in out.glob("*.png"))
     assert re.search(r"\| points, jitter 0\.05 \| \d+ \| \d+ \|", page)
     assert str(tmp_path) not in page

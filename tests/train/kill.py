@@ -71,17 +71,17 @@ def await_new(child: int, folder: Path, pattern: str) -> None:
 
 def main(folder: Path) -> dict[str, int]:
     splits()  # made once, for all children
-    draw = random.Random(0)
+    rng = random.Random(0)
     counts = {"SIGKILL": 0, "SIGINT": 0, "while saving": 0}
-    for turn in range(8):
+    for attempt in range(8):
         before = written(folder, "*.part")
         child = begin(folder)
-        if turn > 0:
+        if attempt > 0:
             await_new(child, folder, "last.pth")
-        time.sleep(draw.uniform(0, 0.06))
-        if turn % 2:
+        time.sleep(rng.uniform(0, 0.06))
+        if attempt % 2:
             await_new(child, folder, "*.part")
-        name = "SIGINT" if turn in (3, 6) else "SIGKILL"
+        name = "SIGINT" if attempt in (3, 6) else "SIGKILL"
         os.kill(child, signal.Signals[name])
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status == (130 if name == "SIGINT" else -signal.SIGKILL), status

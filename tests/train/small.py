@@ -9,8 +9,7 @@ from torch import Tensor
 
 from dgl_orient.data import RandomRotate, Shapes
 from dgl_orient.models import DGCNN
-from dgl_orient.train import checkpoint
-from dgl_orient.train.loop import Splits, fit
+from dgl_orient.train import Splits, checkpoint, fit
 from dgl_orient.train.settings import Settings
 from dgl_orient.train.tasks import PointClassification
 

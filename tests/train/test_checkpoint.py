@@ -86,7 +86,11 @@ class Malicious:
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda bad: bad, lambda bad: {"format": checkpoint.FORMAT, "version": 1, "weights": bad}]
+    "wrap",
+    [
+        lambda bad: bad,
+        lambda bad: {"format": checkpoint.FORMAT, "version": checkpoint.VERSION, "weights": bad},
+    ],
 )
 def test_a_malicious_checkpoint_is_refused_and_not_run(tmp_path, wrap):
     made, path = tmp_path / "made", tmp_path / "bad.pth"
@@ -160,7 +164,7 @@ def test_a_compressed_file_is_refused(tmp_path):
         ({"state_dict": {}}, "not a checkpoint of dgl_orient"),
         ([1, 2], "not a checkpoint of dgl_orient"),
         (torch.ones(2), "not a checkpoint of dgl_orient"),
-        ({"format": checkpoint.FORMAT, "version": 99}, "version 99 .*reads version 1"),
+        ({"format": checkpoint.FORMAT, "version": 99}, "version 99"),
         ({"format": checkpoint.FORMAT}, "version None"),
     ],
 )
@@ -205,7 +209,7 @@ def test_a_damaged_last_checkpoint_is_a_sentence_and_stays(tmp_path):
 def test_the_network_is_not_mistaken_for_the_training(tmp_path):
     train(tmp_path, num_epochs=1)
     (tmp_path / "run_0.pth").replace(tmp_path / "run_0" / "last.pth")
-    with pytest.raises(DGLError, match="no training to go on with"):
+    with pytest.raises(DGLError, match="last.pth"):
         train(tmp_path, resume=True, num_epochs=1)
 
 
@@ -241,7 +245,7 @@ def test_strange_weights_do_not_fit(kind):
         (None, "weight, bias differ"),
     ],
 )
-def test_names_of_strange_weights_are_told_in_a_line(weights, words):
+def test_names_of_strange_weights_fit_on_a_line(weights, words):
     with pytest.raises(DGLError, match=words) as raised:
         checkpoint.load_weights(nn.Linear(3, 2), weights, "net.pth")
     assert len(str(raised.value)) < 300 and str(raised.value).isprintable()
@@ -310,3 +314,35 @@ def test_too_little_memory_does_not_call_a_training_wrong(tmp_path, monkeypatch)
     monkeypatch.setattr(torch.optim.Optimizer, "load_state_dict", fail)
     with pytest.raises(DGLError, match="not enough memory to go on from .*last.pth"):
         train(tmp_path, resume=True, num_epochs=1)
+
+
+def _with_directory(path, entries):
+    """An archive of one member, with other entries in its directory."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", b"0" * 100_000)
+        (member,) = archive.infolist()
+        for name in entries:
+            other = copy.copy(member)
+            other.filename = name
+            archive.filelist.append(other)
+            archive.NameToInfo[name] = other
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [[f"archive/data/{number}" for number in range(20_000)], ["archive/data.pkl"], ["archive/version"]],
+)
+def test_members_on_the_same_bytes_are_refused_at_once(tmp_path, entries, monkeypatch):
+    _with_directory(tmp_path / "bomb.pth", entries)
+    monkeypatch.setattr(zipfile.ZipFile, "testzip", lambda archive: pytest.fail("they were read"))
+    with pytest.raises(DGLError, match="bomb.pth is damaged or not a checkpoint"):
+        checkpoint.load(tmp_path / "bomb.pth")
+
+
+def test_more_members_than_any_network_has_are_refused_at_once(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "many.pth", "w") as archive:
+        for number in range(50_001):
+            archive.writestr(f"archive/data/{number}", b"")
+    monkeypatch.setattr(zipfile.ZipFile, "testzip", lambda archive: pytest.fail("they were read"))
+    with pytest.raises(DGLError, match="many.pth is damaged or not a checkpoint"):
+        checkpoint.load(tmp_path / "many.pth")

@@ -38,8 +38,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def seen(folder):
-    return [json.loads((folder / f"seen_{rank}.json").read_text()) for rank in (0, 1)]
+def reports(folder):
+    return [json.loads((folder / f"report_{rank}.json").read_text()) for rank in (0, 1)]
 
 
 def logged(path: Path) -> list[dict]:
@@ -55,37 +55,37 @@ def test_the_loss_curve_is_that_of_one_process(folder, name):
 
 
 @pytest.mark.parametrize("name", together.MODELS)
-def test_every_cloud_is_counted_once(folder, seen, name):
+def test_every_cloud_is_counted_once(folder, reports, name):
     log = logged(folder / "several" / name / "run_0" / "log.jsonl")
     assert {line["val"]["count"] for line in log} == {11.0}
-    for each in seen:
+    for each in reports:
         assert each["results"][name]["test"]["count"]["mean"] == 13.0
 
 
-def test_all_processes_return_the_same(seen):
-    assert seen[0]["results"] == seen[1]["results"]
-    assert seen[0]["again"] == seen[1]["again"] == seen[0]["results"]["plain"]
+def test_all_processes_return_the_same(reports):
+    assert reports[0]["results"] == reports[1]["results"]
+    assert reports[0]["again"] == reports[1]["again"] == reports[0]["results"]["plain"]
 
 
-def test_one_process_writes_and_speaks(folder, seen):
-    assert seen[1]["written"] == []
-    names = {Path(path).name.strip(".").removesuffix(".part") for path in seen[0]["written"]}
+def test_one_process_writes_and_speaks(folder, reports):
+    assert reports[1]["written"] == []
+    names = {Path(path).name.strip(".").removesuffix(".part") for path in reports[0]["written"]}
     assert names == {"lock", "log.jsonl", "last.pth", "run_0.pth", "results.json"}
     assert (folder / "said").read_text().count("epoch 3/3") == len(together.MODELS)
 
 
-def test_what_the_main_process_finds_is_found_by_all(seen):
-    for each in seen:
-        assert each["from main"] == seen[0]["pid"]
+def test_what_the_main_process_finds_reaches_all(reports):
+    for each in reports:
+        assert each["from main"] == reports[0]["pid"]
         assert each["refused"] == "No."
         assert "not empty" in each["twice"]
         assert "A batch of 1 clouds cannot be shared by 2 processes" in each["few"]
         assert each["sum"] == 3.0
 
 
-def test_norms_are_those_of_all_values_together(seen):
+def test_norms_are_those_of_all_values_together(reports):
     for ndim, (output, grad, evaluated, statistics) in together.norms(0, 1).items():
-        for rank, each in enumerate(seen):
+        for rank, each in enumerate(reports):
             found = [torch.tensor(value) for value in each["norms"][ndim][:3]]
             for value, whole in zip(found, (output, grad, evaluated)):
                 torch.testing.assert_close(value, torch.tensor(whole)[rank::2], rtol=1e-4, atol=1e-4)
@@ -93,16 +93,16 @@ def test_norms_are_those_of_all_values_together(seen):
 
 
 def test_alone_there_is_nothing_to_share():
-    with distributed.joined("cpu") as device:
+    with distributed.process_group("cpu") as device:
         assert device == torch.device("cpu")
         assert (distributed.rank(), distributed.world_size(), distributed.is_main()) == (0, 1, True)
         model = torch.nn.BatchNorm1d(2)
-        assert distributed.synchronized(model) is model
+        assert distributed.data_parallel(model) is model
 
 
 @pytest.mark.parametrize("name", ["toaster", "meta", 3.5])
 def test_an_unknown_device_is_a_sentence(name):
-    with pytest.raises(DGLError, match="Expected a device such as 'cpu'"), distributed.joined(name):
+    with pytest.raises(DGLError, match="Expected a device such as 'cpu'"), distributed.process_group(name):
         pass
 
 
@@ -110,6 +110,6 @@ def test_an_unknown_device_is_a_sentence(name):
 def test_a_gpu_that_is_not_there_is_a_sentence():
     with (
         pytest.raises(DGLError, match="'cuda' asks for GPU 0, but PyTorch sees 0"),
-        distributed.joined("cuda"),
+        distributed.process_group("cuda"),
     ):
         pass

@@ -45,7 +45,7 @@ def whole(tmp_path_factory):
 
 
 def test_the_same_seed_gives_the_same_weights(whole, tmp_path):
-    torch.rand(100)  # what is drawn elsewhere has no influence
+    torch.rand(100)  # what is sampled elsewhere has no influence
     train(tmp_path, num_runs=2)
     assert_same_weights(whole, tmp_path, num_runs=2)
 
@@ -82,7 +82,7 @@ def test_the_files(whole):
     assert results["recipe"]["model"] == {"name": "dgcnn"} and results["settings"]["num_runs"] == 2
     assert results["versions"].keys() == {"python", "dgl-orient", "torch", "dgl", "numpy"}
     saved = checkpoint.load(whole / "run_0.pth")
-    assert saved["facts"]["class_names"] == splits().train.class_names
+    assert saved["metadata"]["class_names"] == splits().train.class_names
     assert saved["task"] == "pointcls" and saved["recipe"] == results["recipe"]
     assert saved["tests"] == results["runs"][0]["tests"]
     assert not list(whole.rglob("*.part"))
@@ -138,7 +138,7 @@ def test_early_stopping(tmp_path):
 
 
 def test_it_learns(tmp_path):
-    """The loss falls, and two kinds of solids are told apart."""
+    """The loss falls, and two kinds of solids are distinguished."""
     classes = ["bottle", "table"]
     sets = [
         Shapes(split, num_points=64, num_shapes=24, classes=classes) for split in ("train", "val", "test")
@@ -147,7 +147,7 @@ def test_it_learns(tmp_path):
         PointClassification(2, label_smoothing=0.1),
         lambda: DGCNN(2, widths=(16,), embed_feats=32, head_feats=(), k=8, dynamic=False),
         Splits(sets[0], sets[1], {"test": sets[2]}),
-        Settings(num_epochs=10, train_batch_size=4, optimizer={"name": "adamw", "lr": 3e-3}, grad_clip=5.0),
+        Settings(num_epochs=10, train_batch_size=4, optimizer={"lr": 3e-3}, grad_clip=5.0, protocol=None),
         folder=tmp_path,
         progress=False,
     )
@@ -219,7 +219,7 @@ def test_resuming_with_another_network_is_a_sentence(whole):
 
 
 def poisoned(call: int):
-    """A network whose answer is NaN from the given call on."""
+    """A network whose output is NaN from the given call on."""
     model, calls = network(), []
 
     def poison(module, inputs, output):
@@ -231,7 +231,7 @@ def poisoned(call: int):
 
 
 @pytest.mark.parametrize(
-    "call, words", [(2 * CALLS + 3, "loss is nan for batch 3"), (2 * CALLS + 5, "answers")]
+    "call, words", [(2 * CALLS + 3, "loss is nan for batch 3"), (2 * CALLS + 5, "outputs")]
 )
 def test_nan_is_a_sentence_and_the_last_good_checkpoint_stays(whole, tmp_path, call, words):
     with pytest.raises(
@@ -301,15 +301,15 @@ def test_bfloat16_is_refused_where_it_would_crash(tmp_path, monkeypatch):
 
 
 def test_bfloat16_trains_and_keeps_weights_in_float32(tmp_path):
-    seen = []
+    dtypes = []
 
     def make() -> RSCNN:
         model = RSCNN.light(10, widths=(4, 8, 8), level_sizes=(8,), k=(4,), head_feats=(8,))
-        model.logits.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+        model.logits.register_forward_hook(lambda module, inputs, output: dtypes.append(output.dtype))
         return model
 
     train(tmp_path, make, bf16=True, num_epochs=2)
-    assert set(seen) == {torch.bfloat16}
+    assert set(dtypes) == {torch.bfloat16}
     weights = checkpoint.load(tmp_path / "run_0.pth")["weights"].values()
     assert {value.dtype for value in weights} == {torch.float32, torch.int64}
 

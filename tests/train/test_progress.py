@@ -1,4 +1,4 @@
-"""What a training tells: lines, bars on a terminal, and nothing where nothing is asked for."""
+"""Progress of a training: lines, bars on a terminal, and nothing if that is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks: losses by hand, sums that add up over shares, sentences for data that does not fit."""
+"""Tasks: losses by hand, sums that add up over pieces, sentences for data that does not fit."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_classification_by_hand():
     assert float(smoothed) == pytest.approx(-0.9 * math.log(3 / 4) - 0.1 * math.log(1 / 4))
 
 
-def test_parts_of_other_categories_are_no_answers():
+def test_parts_of_other_categories_are_not_predicted():
     task = PartSegmentation(PARTS)
     logits = torch.tensor([[0.0, 1, 9, 0, 0], [9, 0, 1, 0, 0]])
     graph, label = clouds([1, 1], part=[1, 2]), torch.tensor([0, 1])
-    assert task.answers(logits, graph, label).tolist() == [1, 2]
+    assert task.predictions(logits, graph, label).tolist() == [1, 2]
     metric = task.metric()
     task.update(metric, logits, graph, label)
     assert metric.result()["instance_miou"] == 1.0
@@ -63,10 +63,10 @@ def test_segmentation_without_labels_is_of_the_only_category():
 
 def test_normals_by_hand():
     graph = clouds([3], normal=[[0.0, 0, 1], [0, 0, 1], [0, 1, 0]])
-    answer = torch.tensor([[0.0, 0, 2], [0, 0, -1], [0, 1, 1]])
+    output = torch.tensor([[0.0, 0, 2], [0, 0, -1], [0, 1, 1]])
     root = math.sqrt(0.5)
-    assert float(NormalEstimation().loss(answer, graph, None)[0]) == pytest.approx(0 + 2 + 1 - root)
-    for shape in (answer, answer.unsqueeze(1)):
+    assert float(NormalEstimation().loss(output, graph, None)[0]) == pytest.approx(0 + 2 + 1 - root)
+    for shape in (output, output.unsqueeze(1)):
         task = NormalEstimation(signed=False)
         assert float(task.loss(shape, graph, None)[0]) == pytest.approx(1 - root)
         metric = task.metric()
@@ -79,38 +79,38 @@ def test_normals_by_hand():
 
 
 def test_a_normal_of_length_zero_has_a_finite_gradient():
-    answer = torch.zeros(1, 3, requires_grad=True)
-    NormalEstimation().loss(answer, clouds([1], normal=[[0.0, 0, 1]]), None)[0].backward()
-    assert torch.isfinite(answer.grad).all()
+    output = torch.zeros(1, 3, requires_grad=True)
+    NormalEstimation().loss(output, clouds([1], normal=[[0.0, 0, 1]]), None)[0].backward()
+    assert torch.isfinite(output.grad).all()
 
 
 def test_nbody_is_the_mean_squared_error():
-    truth, answer = torch.randn(2, 5, 3, generator=generator())
+    truth, output = torch.randn(2, 5, 3, generator=generator())
     graph = clouds([2, 3], target_pos=truth)
-    loss, count = NBody().loss(answer, graph, None)
-    assert float(loss / count) == pytest.approx(float(nn.functional.mse_loss(answer, truth)))
+    loss, count = NBody().loss(output, graph, None)
+    assert float(loss / count) == pytest.approx(float(nn.functional.mse_loss(output, truth)))
     metric = NBody().metric()
-    NBody().update(metric, answer, graph, None)
+    NBody().update(metric, output, graph, None)
     assert metric.result()["mse"] == pytest.approx(float(loss / count))
 
 
 def test_shares_add_up():
     """The sums and counts of two batches are those of both together."""
-    draw = generator(1)
+    rng = generator(1)
     sizes, label = [3, 5], torch.tensor([1, 0])
-    normal, target, answer = torch.randn(3, 8, 3, generator=draw)
-    part, logits = torch.randint(5, (8,), generator=draw), torch.randn(8, 5, generator=draw)
+    normal, target, output = torch.randn(3, 8, 3, generator=rng)
+    part, logits = torch.randint(5, (8,), generator=rng), torch.randn(8, 5, generator=rng)
     both = clouds(sizes, normal=normal, target_pos=target, part=part)
     parts = dgl.unbatch(both)
     cases = [
         (PointClassification(5, 0.1), logits[:2], [logits[:1], logits[1:2]]),
         (PartSegmentation(PARTS, 0.1), logits, logits.split(sizes)),
-        (NormalEstimation(), answer, answer.split(sizes)),
-        (NBody(), answer, answer.split(sizes)),
+        (NormalEstimation(), output, output.split(sizes)),
+        (NBody(), output, output.split(sizes)),
     ]
-    for task, whole, shares in cases:
+    for task, whole, pieces in cases:
         loss, count = task.loss(whole, both, label)
-        pairs = [task.loss(*each) for each in zip(shares, parts, label.split(1))]
+        pairs = [task.loss(*each) for each in zip(pieces, parts, label.split(1))]
         assert float(loss) == pytest.approx(float(sum(pair[0] for pair in pairs)), rel=1e-5)
         assert count == sum(pair[1] for pair in pairs)
 

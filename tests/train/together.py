@@ -1,6 +1,6 @@
 """What a process does in the tests of several: run as ``torchrun ... -m tests.train.together FOLDER``.
 
-Each writes what it has seen to ``FOLDER/seen_RANK.json``.
+Each writes what it has computed to ``FOLDER/report_RANK.json``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from dgl import DGLError
 from torch import nn
 
 from dgl_orient.data import Shapes
+from dgl_orient.metrics import Accuracy
 from dgl_orient.models import DGCNN, OrientedDGCNN
-from dgl_orient.train import distributed
-from dgl_orient.train.loop import Splits, fit
-from dgl_orient.train.metrics import Accuracy
+from dgl_orient.train import Splits, distributed, fit
 from dgl_orient.train.settings import Settings
-from dgl_orient.train.sync_norm import synchronized_norms
+from dgl_orient.train.sync_batch_norm import convert_sync_batch_norm
 from dgl_orient.train.tasks import PointClassification
 
 LIGHT = dict(widths=(8, 8), embed_feats=16, head_feats=(8,), k=6, dropout=0.0)
@@ -65,7 +64,7 @@ def train(folder: Path, name: str, resume: bool = False, **values) -> dict:
     )
 
 
-def shares(rank: int, world: int) -> list[torch.Tensor]:
+def parts(rank: int, world: int) -> list[torch.Tensor]:
     """Batches for a norm, of different sizes in every process; far from the origin."""
     generator = torch.Generator().manual_seed(1)
     rows, maps = 5 + torch.randn(7, 4, generator=generator), torch.randn(5, 4, 3, generator=generator)
@@ -75,9 +74,9 @@ def shares(rank: int, world: int) -> list[torch.Tensor]:
 def norms(rank: int, world: int) -> dict[str, list]:
     """Outputs, gradients and statistics of batch norms after a batch."""
     found = {}
-    for values in shares(rank, world):
+    for values in parts(rank, world):
         norm = (
-            synchronized_norms(nn.Sequential(nn.BatchNorm1d(4)))
+            convert_sync_batch_norm(nn.Sequential(nn.BatchNorm1d(4)))
             if world > 1
             else nn.Sequential(nn.BatchNorm1d(4))
         )
@@ -107,28 +106,28 @@ def main(folder: Path) -> None:
             written.append(str(arguments[0]))
 
     sys.addaudithook(watch)
-    seen = {}
-    with distributed.joined("cpu"):
+    report = {}
+    with distributed.process_group("cpu"):
         rank, world = distributed.rank(), distributed.world_size()
-        seen["norms"] = norms(rank, world)
-        seen["sum"] = float(distributed.summed(torch.tensor(rank + 1.0)))
-        seen["from main"] = distributed.on_main(lambda: os.getpid())
+        report["norms"] = norms(rank, world)
+        report["sum"] = float(distributed.all_reduce_sum(torch.tensor(rank + 1.0)))
+        report["from main"] = distributed.run_on_main(lambda: os.getpid())
         try:
-            distributed.on_main(refused)
+            distributed.run_on_main(refused)
         except DGLError as error:
-            seen["refused"] = str(error)
-        seen["results"] = {name: train(folder / "several", name)["metrics"] for name in MODELS}
+            report["refused"] = str(error)
+        report["results"] = {name: train(folder / "several", name)["metrics"] for name in MODELS}
         try:
             train(folder / "several", "plain")
         except DGLError as error:
-            seen["twice"] = str(error)
-        seen["again"] = train(folder / "several", "plain", resume=True)["metrics"]
+            report["twice"] = str(error)
+        report["again"] = train(folder / "several", "plain", resume=True)["metrics"]
         try:
             train(folder / "few", "plain", train_batch_size=1)
         except DGLError as error:
-            seen["few"] = str(error)
-    seen["pid"], seen["written"] = os.getpid(), written
-    (folder / f"seen_{rank}.json").write_text(json.dumps(seen))
+            report["few"] = str(error)
+    report["pid"], report["written"] = os.getpid(), written
+    (folder / f"report_{rank}.json").write_text(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+"""The command line of the experiments on ModelNet40."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..command_line import add_command, make_parser, run
+from ..results_page import write_results
+from ..training import Folders
+from .evaluation import EVALUATIONS, evaluate
+from .plots import plots
+from .recipes import EPOCHS, LONG, NETWORKS, PROTOCOLS
+from .results import Results
+from .tables import make_tables
+from .training import train_long, train_protocol, train_trials
+
+_EXAMPLES = """\
+  python -m benchmarks.experiments.modelnet40 protocol --models oriented-dgcnn dgcnn --train z so3
+  python -m benchmarks.experiments.modelnet40 protocol --task normals --train z
+  python -m benchmarks.experiments.modelnet40 protocol --models dgcnn --train z --quick
+  python -m benchmarks.experiments.modelnet40 long augmented --epochs 50
+  python -m benchmarks.experiments.modelnet40 robustness cls_dgcnn_z_30_0 long_augmented_50
+  python -m benchmarks.experiments.modelnet40 summary"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    return run("modelnet40", _parser(), argv)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser("modelnet40", "Networks on ModelNet40 by the protocols of rotations.", _EXAMPLES)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = _add(commands, "protocol", "train networks and evaluate them by the protocols", train_protocol)
+    command.add_argument("--task", choices=NETWORKS, default="cls", help="default %(default)s")
+    command.add_argument("--models", nargs="+", choices=NETWORKS["cls"], help="default all of the task")
+    command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
+    command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
+    command.add_argument("--seed", type=int, default=0)
+    command = _add(commands, "long", "train the oriented DGCNN for longer", train_long)
+    command.add_argument("kind", choices=LONG, help="the protocols' recipe, or more augmentation")
+    command.add_argument("--epochs", type=int, required=True)
+    command.add_argument("--init", metavar="CPT", help="a checkpoint or a pretrained model to start from")
+    command = _add(commands, "trials", "repeat trials of the table, by their recipes", train_trials)
+    command.add_argument("names", nargs="+", metavar="TRIAL", help="a file in results/modelnet40/trials")
+    for name in EVALUATIONS:
+        command = _add(commands, name, f"evaluate trained networks: {name.replace('_', ' ')}", evaluate)
+        command.add_argument("runs", nargs="+", metavar="RUN", help="such as cls_dgcnn_z_30_0")
+        command.set_defaults(evaluation=name)
+    add_command(commands, "summary", "render all records as tables and plots", _summary)
+    return parser
+
+
+def _add(commands, name: str, text: str, function) -> argparse.ArgumentParser:
+    command = add_command(commands, name, text, function)
+    command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
+    return command
+
+
+def _summary(folders: Folders, quick: bool) -> None:
+    results = Results.read(folders.results)
+    template = Path(__file__).with_name("page.md")
+    write_results(folders.results, results.summary(), template, make_tables(results), plots(results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""The records of the experiments on ModelNet40, and their summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..json_files import read_json, read_records
+from ..training import Record
+from .evaluation import EVALUATIONS
+from .recipes import LONG, NETWORKS, PROTOCOLS
+
+__all__ = ["BUDGET", "Results", "Trainings", "cpu_minutes", "minutes"]
+
+#: Minutes of two cores for a training.
+BUDGET = 60
+
+#: By network and rotations in training.
+Trainings = Mapping[str, Mapping[str, Record]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All records of a folder."""
+
+    runs: Mapping[str, Record]  #: by name, such as ``"cls_dgcnn_z_30_0"`` or ``"long_same_24"``
+    trials: Mapping[str, Record]  #: by name
+    evaluations: Mapping[str, Mapping[str, Record]]  #: by name of the evaluation and of the run
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        """The records of a folder of results."""
+        files = {name: read_json(folder / f"{name}.json") or {} for name in EVALUATIONS}
+        evaluations = {name: content.get("networks", {}) for name, content in files.items()}
+        return cls(read_records(folder / "runs"), read_records(folder / "trials"), evaluations)
+
+    def protocol(self, task: str, epochs: int | None = None) -> Trainings:
+        """The trainings of a task: of so many epochs, or the longest ones within :data:`BUDGET`."""
+        trainings: dict[str, dict[str, Record]] = {}
+        for model in NETWORKS[task]:
+            for train in PROTOCOLS:
+                records = [
+                    record
+                    for name, record in self.runs.items()
+                    if name.startswith(f"{task}_{model}_{train}_")
+                    and (cpu_minutes(record) <= 2 * BUDGET if epochs is None else record["epochs"] == epochs)
+                ]
+                if records:
+                    best = max(records, key=lambda record: record["epochs"])  # of several seeds the first
+                    trainings.setdefault(model, {})[train] = best
+        return trainings
+
+    def long(self) -> dict[tuple[str, int], Record]:
+        """Long trainings by kind and epochs."""
+        names = [name for name in self.runs if name.startswith("long_")]
+        names.sort(key=lambda name: list(LONG).index(name.split("_")[1]))
+        return {(name.split("_")[1], self.runs[name]["epochs"]): self.runs[name] for name in names}
+
+    def summary(self) -> dict[str, dict[str, dict[str, object]]]:
+        """Task to network to figures of its longest trainings.
+
+        By protocol, instance accuracy in percent or the mean 1 - cos of normals; epochs by training; minutes
+        of two cores and of the clock, of the longer training.
+        """
+        return {
+            task: {model: _figures(task, trainings) for model, trainings in self.protocol(task).items()}
+            for task in NETWORKS
+            if self.protocol(task)
+        }
+
+
+def _figures(task: str, trainings: Mapping[str, Record]) -> dict[str, object]:
+    metric, factor, digits = ("accuracy", 100, 2) if task == "cls" else ("normal_error", 1, 4)
+    tests = {name: test[metric] for record in trainings.values() for name, test in record["tests"].items()}
+    return {name: round(factor * value, digits) for name, value in tests.items()} | {
+        "minutes": round(max(cpu_minutes(record) / 2 for record in trainings.values()), 2),
+        "clock_minutes": max(minutes(record) for record in trainings.values()),
+        "epochs": {train: record["epochs"] for train, record in trainings.items()},
+    }
+
+
+def minutes(record: Record) -> float:
+    """Minutes of a training by the clock."""
+    return round(record["seconds_per_epoch"] * record["epochs"] / 60, 2)
+
+
+def cpu_minutes(record: Record) -> float:
+    """CPU minutes of a training; where they are unknown, those of all its threads by the clock."""
+    seconds = record["cpu_seconds_per_epoch"]
+    if seconds is None:
+        return minutes(record) * record["machine"]["threads"]
+    return round(seconds * record["epochs"] / 60, 2)

@@ -1,0 +1,111 @@
+"""Trainings on ModelNet40: by the protocols, long ones, and trials."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dgl import DGLError
+from torch import nn
+
+from dgl_orient.config.build import TrainingSetup, build, data_set
+from dgl_orient.train import checkpoint
+from dgl_orient.train.loop import Splits
+from dgl_orient.train.training_folder import differences
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
+
+from ..training import Folders, Run, train_all
+from .recipes import EPOCHS, NETWORKS, PROTOCOLS, long_run, protocol_run, subset, trial_run
+
+__all__ = ["localize", "train_long", "train_protocol", "train_trials"]
+
+
+def train_protocol(
+    task: str,
+    models: Sequence[str] | None,
+    train: Sequence[str],
+    epochs: int | None,
+    seed: int,
+    folders: Folders,
+    raw_dir: Path,
+    quick: bool,
+) -> None:
+    """Train networks, by default all of the task, with rotations, and evaluate them by the protocols."""
+    epochs = epochs or (2 if quick else EPOCHS[task])
+    models = models or list(NETWORKS[task])
+    runs = [protocol_run(task, model, each, epochs, seed, quick) for each in train for model in models]
+    train_all(runs, folders, lambda run: _job(run, raw_dir, _tests(run), quick))
+
+
+def train_long(
+    kind: str, epochs: int, init: str | None, folders: Folders, raw_dir: Path, quick: bool
+) -> None:
+    """Train the oriented DGCNN for long, perhaps initialised from a checkpoint or a pretrained model."""
+    run = long_run(kind, epochs, init, quick)
+    initial = None if init is None else load_trained_model(init)
+    if initial is not None:
+        run = replace(run, initial_weights=_origin(initial))
+
+    def job(run: Run) -> TrainingSetup:
+        job = _job(run, raw_dir, _tests(run), quick)
+        return job if initial is None else _initialized(job, initial, run)
+
+    train_all([run], folders, job)
+
+
+def train_trials(names: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
+    """Repeat trials, whose new records do not replace those of the table."""
+    train_all([trial_run(name, quick) for name in names], folders, lambda run: _job(run, raw_dir, (), quick))
+
+
+def localize(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:
+    """The recipe with this machine's folder of the download."""
+    recipe = copy.deepcopy(dict(recipe))
+    recipe["data"]["raw_dir"] = str(raw_dir)
+    return recipe
+
+
+def _tests(run: Run) -> Sequence[str]:
+    return PROTOCOLS[run.recipe["general_pipeline"]["protocol"].split("/")[0]]
+
+
+def _job(run: Run, raw_dir: Path, tests: Sequence[str], quick: bool) -> TrainingSetup:
+    """Task, network, settings and data, with a test set for each protocol."""
+    recipe = localize(run.recipe, raw_dir)
+    job = build(recipe)
+    general = recipe["general_pipeline"]
+    test_sets = {
+        name: data_set({**recipe, "general_pipeline": general | {"protocol": name}}, "test") for name in tests
+    }
+    splits = Splits(job.splits.train, job.splits.val, test_sets)
+    if quick:
+        test_sets = {name: subset(test_set) for name, test_set in test_sets.items()}
+        splits = Splits(subset(splits.train), subset(splits.val), test_sets)
+    return replace(job, splits=splits)
+
+
+def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
+    """The job with networks that start from trained weights."""
+
+    def make_model() -> nn.Module:
+        model = job.make_model()
+        checkpoint.load_weights(model, initial.model.state_dict(), initial.path)
+        return model
+
+    sections = ("pipeline_name", "model")
+    if differences(*({name: each[name] for name in sections} for each in (initial.recipe, run.recipe))):
+        raise DGLError(f"The network in {initial.path} has another architecture than {run.name}.")
+    make_model()  # raises if the weights do not fit
+    return replace(job, make_model=make_model)
+
+
+def _origin(initial: TrainedModel) -> dict[str, object]:
+    """Hash of the weights and settings of their training."""
+    digest = hashlib.sha256()
+    for values in initial.model.state_dict().values():
+        digest.update(values.numpy().tobytes())
+    general = initial.recipe["general_pipeline"]
+    return {"sha256": digest.hexdigest(), **{key: general[key] for key in ("num_epochs", "protocol", "seed")}}

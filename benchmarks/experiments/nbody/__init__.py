@@ -1,0 +1,1 @@
+"""N-body: networks that predict the positions of charged particles, on the same data in the same loop."""

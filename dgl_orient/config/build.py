@@ -1,0 +1,213 @@
+"""From a checked recipe to the task, model, data sets and settings that it describes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dgl import DGLError
+from dgl.transforms import Compose
+from torch import nn
+
+from .._validation import as_integer, as_plain
+from ..data import PointCloudDataset, transforms
+from ..train import augmentation
+from ..train.settings import Settings
+from ..train.splits import Splits
+from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
+from .recipe import data_arguments
+from .registry import data_class, following_options, model_maker
+
+__all__ = [
+    "TrainingSetup",
+    "argument_of",
+    "build",
+    "complete_metadata",
+    "data_options",
+    "data_set",
+    "dataset_metadata",
+    "is_normalized",
+    "make_model",
+    "make_task",
+    "model_options",
+    "transform_steps",
+]
+
+#: Attributes of a data set on which its task and model depend, as far as it has them.
+METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
+#: A bound for the metadata of a stranger's checkpoint.
+_MAX_CLASSES = 1_000_000
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """Everything that :func:`dgl_orient.train.fit` needs."""
+
+    task: Task
+    make_model: Callable[[], nn.Module]  #: a randomly initialised model
+    splits: Splits
+    settings: Settings
+
+
+def build(recipe: Mapping[str, object]) -> TrainingSetup:
+    """The training that a recipe describes. The model is made by each call of ``make_model``.
+
+    Parameters
+    ----------
+    recipe : mapping
+        The recipe, as :func:`dgl_orient.config.recipe.check` returns it.
+
+    Raises
+    ------
+    DGLError
+        If a data set or setting refuses its values.
+
+    Examples
+    --------
+    >>> from dgl_orient.config.build import build
+    >>> from dgl_orient.config.recipe import check
+    >>> data = {"name": "shapes", "num_points": 64, "num_shapes": 20}
+    >>> job = build(check({"pipeline_name": "pointcls", "data": data, "model": {"name": "dgcnn"}}))
+    >>> job.task.name, len(job.splits.train), type(job.make_model()).__name__
+    ('pointcls', 20, 'DGCNN')
+    """
+    settings = Settings.of(recipe["general_pipeline"])
+    train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
+    splits = Splits(train, val, {"test": test})
+    metadata = dataset_metadata(splits.train)
+    model = functools.partial(make_model, recipe, metadata)
+    return TrainingSetup(make_task(recipe, metadata), model, splits, settings)
+
+
+def data_set(recipe: Mapping[str, object], split: str) -> PointCloudDataset:
+    """The data set of a split, with the augmentation and rotation of the recipe."""
+    steps = [getattr(transforms, name)(*arguments) for name, arguments in transform_steps(recipe, split)]
+    transform = Compose(steps) if steps else None
+    return data_class(recipe["data"]["name"])(**data_options(recipe, split), transform=transform)
+
+
+def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
+    """The arguments of the data set of a split, but for its transform."""
+    given = {"split": split, **data_arguments(recipe, split)}
+    takes = inspect.signature(data_class(recipe["data"]["name"])).parameters
+    if recipe["pipeline_name"] == "normals" and "normals" in takes:
+        given["normals"] = True
+    # Particles are sampled by this seed: that of a training must not change them.
+    if recipe["pipeline_name"] != "nbody" and split == "train":
+        given["seed"] = recipe["general_pipeline"]["seed"]
+    return given
+
+
+def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
+    """The transforms of a split in order, as names and arguments: see
+    :func:`dgl_orient.train.augmentation.transform_steps`."""
+    if recipe["pipeline_name"] == "nbody":
+        return []
+    settings = Settings.of(recipe["general_pipeline"])
+    return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe))
+
+
+def model_options(
+    recipe: Mapping[str, object], metadata: Mapping[str, object]
+) -> tuple[list, dict[str, object]]:
+    """The arguments of the model: those that follow from the data set, and those of the recipe."""
+    given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
+    if recipe["pipeline_name"] == "nbody":
+        return [], given
+    if recipe["pipeline_name"] == "pointcls":
+        return [_required(recipe, metadata, "num_classes")], given
+    make = model_maker(recipe["model"], recipe["pipeline_name"])
+    if recipe["pipeline_name"] == "normals":
+        return [1], following_options(make, {"out": "vectors"}) | given
+    following = following_options(make, {"num_categories": metadata.get("num_classes", 0)})
+    return [_required(recipe, metadata, "num_parts")], following | given
+
+
+def dataset_metadata(dataset: PointCloudDataset) -> dict[str, object]:
+    """The metadata of a data set: its :data:`METADATA`, as far as it has them."""
+    metadata = {name: as_plain(getattr(dataset, name, None)) for name in METADATA}
+    return complete_metadata({name: value for name, value in metadata.items() if value is not None})
+
+
+def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
+    """The same with the number of categories and the names of classes that follow from the others."""
+    parts = metadata.get("class_parts", ())
+    # A model is not conditioned on a single category.
+    known = {"num_classes": len(parts)} | metadata if len(parts) > 1 else dict(metadata)
+    number = as_integer(known.get("num_classes", len(parts)))
+    if number is None or not 0 <= number <= _MAX_CLASSES:
+        raise DGLError(f"Expected num_classes of at most {_MAX_CLASSES:,}, got {known['num_classes']!r}.")
+    known["class_names"] = _names(known.get("class_names"), number, "class_names")
+    if known.get("num_parts") is not None:
+        _check_parts(known)
+    return known
+
+
+def _names(names: object, number: int, what: str) -> list[str]:
+    """Names as strings, or numbers in their place if there are none."""
+    if names is None:
+        return [str(each) for each in range(number)]
+    if not isinstance(names, (list, tuple)) or not all(isinstance(each, (str, int)) for each in names):
+        raise DGLError(f"Expected {what} to be a list of strings, got {type(names).__name__}.")
+    if number and len(names) != number:
+        raise DGLError(f"Expected as many {what} as there are of them, got {len(names)} for {number}.")
+    return list(map(str, names))
+
+
+def _check_parts(known: dict[str, object]) -> None:
+    """Raise unless the parts of all categories are among the known ones, which may have names."""
+    number = as_integer(known.get("num_parts"))
+    if number is None or not 1 <= number <= _MAX_CLASSES:
+        raise DGLError(f"Expected num_parts from 1 to {_MAX_CLASSES:,}, got {known.get('num_parts')!r}.")
+    if known.get("part_names") is not None:
+        known["part_names"] = _names(known["part_names"], number, "part_names")
+    for parts in known.get("class_parts", ()):
+        numbers = [as_integer(part) for part in parts] if isinstance(parts, (list, tuple)) else []
+        if not numbers or any(part is None or not 0 <= part < number for part in numbers):
+            raise DGLError(f"Expected class_parts to have parts from 0 to {number - 1}, got {parts!r}.")
+
+
+def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> Task:
+    general = recipe["general_pipeline"]
+    if recipe["pipeline_name"] == "pointcls":
+        return PointClassification(_required(recipe, metadata, "num_classes"), general["label_smoothing"])
+    if recipe["pipeline_name"] == "partseg":
+        return PartSegmentation(_required(recipe, metadata, "class_parts"), general["label_smoothing"])
+    return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
+
+
+def make_model(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> nn.Module:
+    positional, named = model_options(recipe, metadata)
+    try:
+        return model_maker(recipe["model"], recipe["pipeline_name"])(*positional, **named)
+    except (TypeError, ValueError, IndexError, RuntimeError, MemoryError) as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise DGLError(
+            f"The model {recipe['model']['name']!r} cannot be made with the recipe's arguments: {reason}"
+        ) from error
+
+
+def _required(recipe: Mapping[str, object], metadata: Mapping[str, object], name: str) -> object:
+    if name not in metadata:
+        raise DGLError(
+            f"The data set {recipe['data']['name']!r} has no {name}, which "
+            f"{recipe['pipeline_name']} needs; choose another data set."
+        )
+    return metadata[name]
+
+
+def argument_of(recipe: Mapping[str, object], name: str) -> object:
+    """An argument of the test set, given or by default; None if there is no such argument."""
+    parameter = inspect.signature(data_class(recipe["data"]["name"])).parameters.get(name)
+    return data_arguments(recipe, "test").get(name, None if parameter is None else parameter.default)
+
+
+def is_normalized(recipe: Mapping[str, object]) -> bool:
+    """Whether clouds are centered and scaled: ``normalize`` of a data set may be false."""
+    return recipe["pipeline_name"] != "nbody" and argument_of(recipe, "normalize") is not False
+
+
+def _gravity(recipe: Mapping[str, object]) -> str | None:
+    return argument_of(recipe, "gravity") or getattr(data_class(recipe["data"]["name"]), "gravity", None)

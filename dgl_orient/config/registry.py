@@ -1,0 +1,347 @@
+"""Names of recipes: data sets and models, those of this package and those that users register.
+
+A model or data set of one's own is registered by a decorator. The module in which that happens is imported
+
+- if its package names it as an entry point of the group ``dgl_orient.plugins``, or
+- if a recipe names it under ``plugins`` and the command line says ``--allow-plugins``.
+
+A class is written as ``"module:Class"`` and imported when it is needed: importing this module does not import
+torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, NoReturn
+
+__all__ = [
+    "DATA",
+    "DGLGO_APPLY",
+    "DGLGO_PIPELINES",
+    "MODELS",
+    "PIPELINES",
+    "DataName",
+    "ModelName",
+    "data_class",
+    "data_entry",
+    "data_names",
+    "following_options",
+    "import_plugins",
+    "import_plugins_of",
+    "imported_plugins",
+    "model_class",
+    "model_maker",
+    "model_names",
+    "model_pipelines",
+    "register_data",
+    "register_model",
+]
+
+_GROUP = "dgl_orient.plugins"
+#: A registered name may be part of the name of a file.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
+
+#: Our pipelines and what they are for.
+PIPELINES = {
+    "pointcls": "Classification of point clouds",
+    "partseg": "Segmentation of point clouds into parts",
+    "normals": "Estimation of the points' normals",
+    "nbody": "Prediction of charged particles' positions",
+}
+
+#: dglgo's own pipelines, known without importing it.
+DGLGO_PIPELINES = {
+    "nodepred": "Node classification pipeline",
+    "nodepred-ns": "Node classification neighbor sampling pipeline",
+    "linkpred": "Link prediction pipeline",
+    "graphpred": "Graph property prediction pipeline on binary classification",
+}
+
+#: Those of dglgo's pipelines that have an inference pipeline.
+DGLGO_APPLY = ("nodepred", "nodepred-ns", "graphpred")
+
+#: Arguments of data sets that the pipeline gives: a recipe cannot.
+GIVEN_TO_DATA = ("split", "transform", "seed", "force_reload", "verbose", "normals")
+
+#: Arguments of models that follow from the data set.
+GIVEN_TO_MODELS = ("num_classes", "num_outputs", "num_categories", "out")
+
+
+class DataName(NamedTuple):
+    """A data set by name."""
+
+    where: str | type  #: ``"module:Class"``, or the class
+    pipelines: tuple[str, ...]  #: that can train with it
+    per_split: tuple[str, ...] = ()  #: arguments that may be a map from split to value
+
+
+class ModelName(NamedTuple):
+    """A model by name."""
+
+    where: dict[str, str | type]  #: pipeline → ``"module:Class"``, or the class
+
+    @property
+    def pipelines(self) -> tuple[str, ...]:
+        """That can train it."""
+        return tuple(self.where)
+
+
+_POINTS = ("pointcls", "partseg", "normals")
+
+DATA = {
+    "shapes": DataName("dgl_orient.data:Shapes", _POINTS, ("num_shapes",)),
+    "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals"), ("num_points",)),
+    "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
+    "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS),
+    "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
+    "folder": DataName("dgl_orient.data:FolderDataset", ("pointcls", "normals")),
+}
+
+MODELS = {
+    "oriented-dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:OrientedDGCNN",
+            "partseg": "dgl_orient.models:OrientedDGCNNSeg",
+            "normals": "dgl_orient.models:OrientedDGCNNSeg",
+        }
+    ),
+    "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
+    "dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:DGCNN",
+            "partseg": "dgl_orient.models:DGCNNSeg",
+            "normals": "dgl_orient.models:DGCNNSeg",
+        }
+    ),
+    "rscnn": ModelName({"pointcls": "dgl_orient.models:RSCNN"}),
+    "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
+    "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
+    "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),
+    "linear": ModelName({"nbody": "dgl_orient.models:LinearVelocity"}),
+}
+
+_data: dict[str, DataName] = dict(DATA)
+_models: dict[str, ModelName] = dict(MODELS)
+_imported: set[str] = set()
+
+
+def register_data(
+    name: str, pipelines: Sequence[str], per_split: Sequence[str] = ()
+) -> Callable[[type], type]:
+    """Give a data set a name for recipes.
+
+    Its constructor is like that of :class:`dgl_orient.data.Shapes`: it takes ``split``, ``transform`` and
+    ``seed`` from the pipeline, and from the recipe all other arguments. Their type hints and defaults are the
+    recipe's schema.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    pipelines : sequence of str
+        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
+    per_split : sequence of str
+        Arguments that a recipe may give for each split.
+
+    Examples
+    --------
+    >>> from dgl_orient.data import Shapes
+    >>> from dgl_orient.config.registry import data_class, register_data
+    >>> @register_data("doctest-chairs", pipelines=["pointcls"])
+    ... class Chairs(Shapes):
+    ...     pass
+    >>> data_class("doctest-chairs").__name__
+    'Chairs'
+    """
+
+    def register(cls: type) -> type:
+        _check(name, pipelines, cls, _data.get(name) and _data[name].where)
+        _data[name] = DataName(cls, tuple(pipelines), tuple(per_split))
+        return cls
+
+    return register
+
+
+def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type]:
+    """Give a model a name for recipes.
+
+    Its first argument is the number of outputs, as that of :class:`dgl_orient.models.DGCNN`; for ``nbody``
+    there is none. Its ``forward`` takes a batch of clouds, for ``partseg`` also their categories ``(B,)``,
+    and returns for ``pointcls`` logits ``(B, outputs)``, for ``partseg`` logits ``(N, outputs)``, for
+    ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` positions ``(N, 3)``. An argument
+    ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is filled in if
+    there is one. All other arguments are the recipe's: their type hints and defaults are its schema. If it
+    has a class method ``light``, recipes can say ``preset``.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    pipelines : sequence of str
+        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
+
+    Examples
+    --------
+    >>> from dgl_orient.config.registry import model_class, register_model
+    >>> from dgl_orient.models import DGCNN
+    >>> @register_model("doctest-net", pipelines=["pointcls"])
+    ... class Net(DGCNN):
+    ...     pass
+    >>> model_class("doctest-net", "pointcls").__name__
+    'Net'
+    """
+
+    def register(cls: type) -> type:
+        from .._init_args import record_init_args
+
+        _check(name, pipelines, cls, None)
+        where = dict(_models[name].where) if name in _models else {}
+        for pipeline in pipelines:
+            _check(name, pipelines, cls, where.get(pipeline))
+            where[pipeline] = cls
+        _models[name] = ModelName(where)
+        return record_init_args(cls)
+
+    return register
+
+
+def _check(name: str, pipelines: Sequence[str], cls: type, before: str | type | None) -> None:
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        _refuse(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
+    if not isinstance(cls, type):
+        _refuse(f"Expected a class to register as {name!r}, got {cls!r}.")
+    unknown = [each for each in pipelines if each not in PIPELINES]
+    if unknown or isinstance(pipelines, str) or not pipelines:
+        listed = ", ".join(PIPELINES)
+        _refuse(f"Expected pipelines of {name!r} to be a list of some of {listed}, got {pipelines!r}.")
+    # A module that is imported again brings the same class.
+    if before is not None and _identity(before) != _identity(cls):
+        _refuse(f"The name {name!r} is taken by {_identity(before)}; choose another for {cls.__name__}.")
+
+
+def _refuse(sentence: str, cause: Exception | None = None) -> NoReturn:
+    from dgl import DGLError  # which imports torch
+
+    raise DGLError(sentence) from cause
+
+
+def _identity(where: str | type) -> str:
+    return where if isinstance(where, str) else f"{where.__module__}:{where.__qualname__}"
+
+
+@cache
+def _load_entry_points() -> None:
+    """Import the plugins of installed packages; one that fails does not affect the others."""
+    for point in importlib.metadata.entry_points(group=_GROUP):
+        try:
+            point.load()
+        except Exception as error:  # whatever a stranger's module raises
+            warnings.warn(
+                f"The plugin {point.name!r} ({point.value}) cannot be loaded: {error}", stacklevel=2
+            )
+
+
+def import_plugins(modules: Iterable[str]) -> None:
+    """Import the modules that a recipe names: only after the user has allowed it, for it runs their code.
+
+    They are searched for on Python's path and in the current folder.
+
+    Raises
+    ------
+    DGLError
+        If one cannot be imported.
+    """
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())
+    for module in modules:
+        if not (isinstance(module, str) and all(part.isidentifier() for part in module.split("."))):
+            _refuse(f"Expected the name of a module in plugins, got {module!r}; write it as for import.")
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # whatever a stranger's module raises
+            _refuse(f"The plugin {module} cannot be imported: {type(error).__name__}: {error}", error)
+        _imported.add(module)
+
+
+def import_plugins_of(recipe: object) -> None:
+    """Import the modules that a recipe names; whether they are names is left to its check."""
+    plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
+    if isinstance(plugins, list):
+        import_plugins(plugins)
+
+
+def imported_plugins() -> frozenset[str]:
+    """The modules that :func:`import_plugins` has imported."""
+    return frozenset(_imported)
+
+
+def data_names(pipeline: str | None = None) -> list[str]:
+    """The data sets of a pipeline, or all."""
+    _load_entry_points()
+    return [name for name, entry in _data.items() if pipeline is None or pipeline in entry.pipelines]
+
+
+def model_names(pipeline: str | None = None) -> list[str]:
+    """The models of a pipeline, or all."""
+    _load_entry_points()
+    return [name for name, entry in _models.items() if pipeline is None or pipeline in entry.where]
+
+
+def data_class(name: str) -> type:
+    """The class of a data set."""
+    return _resolve(data_entry(name).where)
+
+
+def data_entry(name: str) -> DataName:
+    """The entry of a data set, which is not imported."""
+    _load_entry_points()
+    return _data[name]
+
+
+def model_class(name: str, pipeline: str) -> type:
+    """The class of a model, which for one name may depend on the pipeline."""
+    _load_entry_points()
+    return _resolve(_models[name].where[pipeline])
+
+
+def model_maker(section: Mapping[str, object], pipeline: str) -> Callable:
+    """The class of the model that a recipe describes, or its class method for the preset."""
+    cls = model_class(section["name"], pipeline)
+    return cls.light if section.get("preset") == "light" else cls
+
+
+def following_options(make: Callable, options: Mapping[str, object]) -> dict[str, object]:
+    """Of the arguments that follow from the task, those that the model takes.
+
+    Parameters
+    ----------
+    make : callable
+        As :func:`model_maker` returns it. Its first argument is the number of outputs.
+    options : mapping
+        The arguments.
+    """
+    takes = list(inspect.signature(make).parameters.values())[1:]
+    if any(each.kind is each.VAR_KEYWORD for each in takes):
+        return dict(options)
+    taken = {each.name for each in takes}
+    return {option: value for option, value in options.items() if option in taken}
+
+
+def model_pipelines(name: str) -> tuple[str, ...]:
+    """The pipelines of a model."""
+    return _models[name].pipelines
+
+
+def _resolve(where: str | type) -> type:
+    if isinstance(where, type):
+        return where
+    module, _, name = where.partition(":")
+    return getattr(importlib.import_module(module), name)

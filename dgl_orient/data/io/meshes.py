@@ -1,0 +1,175 @@
+"""Meshes and point clouds in the formats that trimesh reads."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import warnings
+
+import numpy as np
+from dgl import DGLError
+
+from ..._extras import to_install
+from .glb import check_glb
+from .limits import Limits
+
+__all__ = ["read_geometry"]
+
+#: Where trimesh stores the elements of a .ply file.
+_RAW_PLY = "_ply_raw"
+# Errors are raised; without a handler trimesh's log of them would go to stderr too.
+logging.getLogger("trimesh").addHandler(logging.NullHandler())
+_TRIANGLE_BYTES = 9 * 8  # (3, 3) in float64
+
+
+def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
+    """The content of a .ply, .off, .obj, .stl or .glb file: triangles, or otherwise points.
+
+    All geometries of a scene are concatenated, each transformed to its place. No other file is opened.
+
+    Returns
+    -------
+    dict
+        ``triangles`` of shape (F, 3, 3), their corners counter-clockwise from outside; or, where there are
+        no faces, ``pos`` of shape (n, 3) and other attributes of the points.
+    """
+    content = limits.read_bytes()
+    extension = limits.path.suffix.lower()
+    if extension == ".glb":
+        check_glb(content, limits)
+    scene = _load_scene(content, limits)
+    if extension == ".off":
+        _check_off(content)
+    nodes = [(transform, scene.geometry[name]) for transform, name in _nodes(scene)]
+    _check_instances(limits, [geometry for _, geometry in nodes])
+    triangles, clouds = [], []
+    for transform, geometry in nodes:
+        raw = geometry.metadata.get(_RAW_PLY, {})
+        if extension == ".ply":
+            _check_ply(content, raw)
+        pos = _corners(geometry) if _num_faces(geometry) else np.asarray(geometry.vertices)
+        with np.errstate(invalid="ignore"):  # the caller rejects what is not finite
+            placed = pos @ transform[:3, :3].T + transform[:3, 3]
+        if pos.ndim == 2:
+            clouds.append(_properties(raw, len(pos)) | {"pos": placed})
+        else:
+            # A reflection reverses the order of the corners.
+            triangles.append(placed if np.linalg.det(transform[:3, :3]) > 0 else placed[:, ::-1])
+    if sum(map(len, triangles)):
+        return {"triangles": np.concatenate(triangles)}
+    # Of several clouds in a scene, only positions are common to all.
+    if len(clouds) == 1:
+        return clouds[0]
+    return {"pos": np.concatenate([each["pos"] for each in clouds] or [np.empty((0, 3))])}
+
+
+def _load_scene(content: bytes, limits: Limits):
+    try:
+        import trimesh
+    except ImportError as error:
+        raise DGLError(f"Reading {limits.path} needs the package trimesh; {to_install('files')}.") from error
+    file_type = limits.path.suffix[1:].lower()
+    with warnings.catch_warnings():
+        # NumPy's warning that it skips what is no number: then the file is corrupt.
+        warnings.filterwarnings("error", "string or file could not be read to its end", DeprecationWarning)
+        # Bytes have no name: trimesh then has no folder in which to open further files.
+        return trimesh.load_scene(
+            io.BytesIO(content), file_type=file_type, process=False, skip_materials=True
+        )
+
+
+def _nodes(scene):
+    return [scene.graph.get(node) for node in scene.graph.nodes_geometry]
+
+
+def _num_faces(geometry) -> int:
+    return len(getattr(geometry, "faces", ()))
+
+
+def _check_instances(limits: Limits, geometries: list) -> None:
+    """Raise if the nodes of a scene, which may refer to one geometry many times, exceed the limits."""
+    faces = sum(map(_num_faces, geometries))
+    points = sum(len(geometry.vertices) for geometry in geometries if not _num_faces(geometry))
+    limits.check_points(faces, "faces")
+    limits.check_points(points)
+    limits.check_bytes(_TRIANGLE_BYTES * faces)
+
+
+def _corners(mesh) -> np.ndarray:
+    vertices, faces = np.asarray(mesh.vertices), np.asarray(mesh.faces)
+    if len(faces) and (faces.min() < 0 or faces.max() >= len(vertices)):
+        raise ValueError(f"a face names a corner that is not among the {len(vertices)} vertices")
+    return vertices[faces].reshape(-1, 3, 3)
+
+
+def _check_off(content: bytes) -> None:
+    """Raise if lines or corners are missing, which trimesh reads as a mesh of fewer faces."""
+    lines = [line.split(b"#")[0].strip() for line in content.splitlines()]
+    text = b"\n".join(line for line in lines if line)
+    counts = re.match(rb"\D*?OFF\s*(\d+)\s+(\d+)[^\n]*\n?", text)
+    if counts is None:
+        return
+    vertices, faces = map(int, counts.groups())
+    rows = text[counts.end() :].splitlines()
+    if len(rows) < vertices + faces:
+        raise ValueError(f"it announces {vertices + faces} vertices and faces but has {len(rows)}")
+    for number, row in enumerate(rows[vertices : vertices + faces], 1):
+        corners = row.split()
+        if len(corners) <= int(corners[0]):
+            raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
+
+
+def _check_ply(content: bytes, elements: dict) -> None:
+    """Raise if rows or parts of them are missing, which trimesh reads as a shorter file."""
+    header, _, body = content.partition(b"end_header")
+    for name, count, properties in _announced_elements(header):
+        element = elements.get(name, {})
+        data = element.get("data")
+        if count and (data is None or len(element["properties"]) < properties):
+            raise ValueError(f"it announces {count} {name} rows but has none")
+        if count and isinstance(data, np.ndarray) and len(data) != count:
+            raise ValueError(f"it announces {count} {name} rows but has {len(data)}")
+    if b"ascii" in header.split(b"\n", 2)[1]:
+        _check_ascii_rows(body, elements)
+
+
+def _announced_elements(header: bytes) -> list[tuple[str, int, int]]:
+    """Name, number of rows and number of properties of each element of a .ply header."""
+    elements: list[tuple[str, int, int]] = []
+    for line in header.decode("utf-8", "replace").splitlines():
+        words = line.split()
+        if words[:1] == ["element"]:
+            elements.append((words[1], int(words[2]), 0))
+        elif words[:1] == ["property"] and elements:
+            name, count, properties = elements[-1]
+            elements[-1] = (name, count, properties + 1)
+    return elements
+
+
+def _check_ascii_rows(body: bytes, elements: dict) -> None:
+    """Raise if a row has fewer numbers than its properties and the lengths of its lists."""
+    rows = iter(body.splitlines()[1:])
+    for name, element in elements.items():
+        kinds = ["LIST" in kind for kind in element["properties"].values()]
+        for number in range(element["length"]):
+            values = next(rows, b"").split()
+            needed = 0
+            for is_list in kinds:
+                needed += 1 + (int(float(values[needed])) if is_list and needed < len(values) else 0)
+            if len(values) < needed:
+                raise ValueError(f"{name} row {number + 1} has {len(values)} numbers instead of {needed}")
+
+
+def _properties(elements: dict, rows: int) -> dict[str, np.ndarray]:
+    """The properties of the points of a .ply file by name, without lists of differing lengths."""
+    data = elements.get("vertex", {}).get("data")
+    if data is None:
+        return {}
+    names = data.dtype.names if isinstance(data, np.ndarray) else data
+    columns = {name: np.asarray(data[name]) for name in names if name not in ("x", "y", "z")}
+    return {
+        name: column.reshape(rows) if column.size == rows else column
+        for name, column in columns.items()
+        if column.dtype.kind in "fiu" and len(column) == rows
+    }

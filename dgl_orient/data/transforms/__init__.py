@@ -1,0 +1,21 @@
+"""Transforms of point clouds, as :class:`dgl.transforms.BaseTransform`.
+
+They take a graph whose ``ndata["pos"]`` holds the points and return another; the given one is unchanged.
+Attributes of the points are transformed with them: ``target_pos`` as positions, ``vel`` and ``target_vel`` as
+vectors, ``normal`` as unit normals of a surface. All others, and the edges, are kept.
+
+In a batch every cloud is transformed independently. Random numbers come from PyTorch's global CPU generator.
+"""
+
+from .geometric import NormalizeScale, RandomJitter, RandomRotate, RandomScale, RandomTranslate
+from .sampling import FixedPoints, RandomPointDropout
+
+__all__ = [
+    "FixedPoints",
+    "NormalizeScale",
+    "RandomJitter",
+    "RandomPointDropout",
+    "RandomRotate",
+    "RandomScale",
+    "RandomTranslate",
+]

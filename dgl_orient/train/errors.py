@@ -1,0 +1,99 @@
+"""Errors of a training, as sentences that say what is kept and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from dgl import DGLError
+from torch import nn
+
+from .settings import Settings
+
+__all__ = ["NotFiniteError", "check_weights", "explain_errors", "explain_worker_death", "is_about_memory"]
+
+_WORKER_DEATH = re.compile(r"DataLoader worker .*(exited unexpectedly|killed by signal)")
+_NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
+
+
+class NotFiniteError(ArithmeticError):
+    """A result is NaN or infinite; the message says which, and where."""
+
+
+def check_weights(model: nn.Module) -> None:
+    """Raise unless all weights and statistics of a network are finite."""
+    for name, value in model.state_dict().items():
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            raise NotFiniteError(f"The weights {name} became NaN or infinite")
+
+
+@contextmanager
+def explain_errors(epoch: int, kept: Path, settings: Settings) -> Iterator[None]:
+    """Raise the errors of an epoch as a :class:`dgl.DGLError`.
+
+    Parameters
+    ----------
+    epoch : int
+        Which one, from 1.
+    kept : Path
+        The last checkpoint, if there is one already.
+    settings : Settings
+        How the network is trained.
+    """
+    try:
+        yield
+    except NotFiniteError as error:
+        rate = f"{settings.optimizer.lr:g}"
+        raise DGLError(
+            f"{error} in epoch {epoch}; lower optimizer.lr, which is {rate}, or set grad_clip; "
+            f"{_last_checkpoint(kept)}."
+        ) from error
+    except (MemoryError, RuntimeError) as error:
+        if not is_about_memory(error):
+            raise
+        raise DGLError(
+            f"Out of memory in epoch {epoch}; lower train_batch_size, which is {settings.train_batch_size}, "
+            f"or eval_batch_size, which is {settings.eval_batch_size}; {_last_checkpoint(kept)}."
+        ) from error
+    except ValueError as error:
+        if "more than 1 value per channel" not in str(error):
+            raise
+        raise DGLError(
+            "Batch norm cannot learn from a batch of one cloud; raise train_batch_size, or add clouds."
+        ) from error
+
+
+@contextmanager
+def explain_worker_death(folder: Path) -> Iterator[None]:
+    """Raise the death of a worker process of a data loader as a :class:`dgl.DGLError`.
+
+    PyTorch raises it in the main process wherever that is at the moment, so this is around a whole training.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the training.
+    """
+    try:
+        yield
+    except (RuntimeError, DGLError) as error:
+        if not _WORKER_DEATH.search(str(error)):
+            raise
+        last = max(folder.glob("run_*/last.pth"), default=folder / "run_0" / "last.pth")
+        raise DGLError(
+            f"A worker process that prepares batches was ended from outside, perhaps because memory ran out; "
+            f"lower num_workers or train_batch_size; {_last_checkpoint(last)}."
+        ) from error
+
+
+def is_about_memory(error: Exception) -> bool:
+    if isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)):
+        return True
+    return any(words in str(error).lower() for words in _NO_MEMORY)
+
+
+def _last_checkpoint(kept: Path) -> str:
+    return f"the last good checkpoint is {kept}" if kept.exists() else "there is no checkpoint yet"

@@ -1,0 +1,1 @@
+"""Pretrained and trained models: load, predict."""

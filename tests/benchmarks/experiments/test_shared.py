@@ -1,0 +1,25 @@
+"""What both experiments use: records as JSON, tables, folders."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from benchmarks.experiments import results_page, training
+from benchmarks.experiments.json_files import read_json, write_json
+
+
+@pytest.mark.parametrize("module", [results_page, training])
+def test_examples_run(module):
+    failed, attempted = doctest.testmod(module)
+    assert attempted and not failed
+
+
+def test_json_has_a_line_for_each_key(tmp_path):
+    content = {"a": {"b": [1, 2], "c": {"d": None}}, "e": {}}
+    write_json(tmp_path / "x.json", content, levels=2)
+    assert read_json(tmp_path / "x.json") == content
+    expected = '{\n "a": {\n  "b": [1, 2],\n  "c": {"d": null}\n },\n "e": {}\n}\n'
+    assert (tmp_path / "x.json").read_text() == expected
+    assert read_json(tmp_path / "y.json") is None

@@ -1,0 +1,414 @@
+"""From a recipe to what is trained, and from a checkpoint back to the network."""
+
+from __future__ import annotations
+
+import functools
+import json
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from dgl import DGLError
+from torch import nn
+
+from dgl_orient.config.build import _FARTHEST, build, dataset_metadata, transform_steps
+from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import register_data
+from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
+from dgl_orient.go.apply import apply, apply_data
+from dgl_orient.models import DGCNN, OrientedDGCNN
+from dgl_orient.train import checkpoint
+from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model, model_of
+from tests.clouds import ball
+from tests.go import tiny
+
+
+@pytest.mark.parametrize("pipeline", tiny.PIPELINES)
+def test_the_output_of_the_model_fits_the_task(pipeline):
+    job = build(tiny.recipe(pipeline))
+    batch = job.splits.train[0]
+    graph, label = batch if isinstance(batch, tuple) else (batch, None)
+    output = job.task.forward(job.make_model().eval(), graph, None if label is None else label[None])
+    loss, count = job.task.loss(output, graph, None if label is None else label[None])
+    assert torch.isfinite(loss) and count > 0
+    assert [len(job.splits.train), len(job.splits.val), len(job.splits.tests["test"])] == [10, 5, 5]
+
+
+def test_the_protocol_rotates_clouds():
+    same = build(tiny.recipe("pointcls", protocol="z/so3")).splits
+    plain = Shapes("train", num_points=40, num_shapes=10)
+    rotated, _ = same.train[3]
+    before = plain[3][0].ndata["pos"]
+    assert torch.allclose(rotated.ndata["pos"][:, 2], before[:, 2], atol=1e-5)  # about z only
+    assert not torch.allclose(rotated.ndata["pos"], before, atol=1e-2)
+    tested, _ = same.tests["test"][3]
+    upright = Shapes("test", num_points=40, num_shapes=5)[3][0].ndata["pos"]
+    assert not torch.allclose(tested.ndata["pos"][:, 2], upright[:, 2], atol=1e-2)
+
+
+def test_two_seeds_train_on_other_rotations_and_are_scored_by_the_same():
+    one, other = (build(tiny.recipe("pointcls", seed=seed)).splits for seed in (0, 1))
+    assert not torch.equal(one.train[0][0].ndata["pos"], other.train[0][0].ndata["pos"])
+    assert torch.equal(one.tests["test"][0][0].ndata["pos"], other.tests["test"][0][0].ndata["pos"])
+
+
+def test_the_training_seed_leaves_the_particles_alone():
+    one, other = (build(tiny.recipe("nbody", seed=seed)).splits for seed in (0, 1))
+    assert torch.equal(one.train[0].ndata["pos"], other.train[0].ndata["pos"])
+
+
+def test_augmentation_is_for_training_only():
+    augmentation = {
+        "scale": [0.5, 2.0],
+        "anisotropic_scale": [0.8, 1.2],
+        "translate": 0.1,
+        "jitter": 0.01,
+        "point_dropout": 0.3,
+        "num_points": 20,
+    }
+    recipe = tiny.recipe("pointcls", augmentation=augmentation)
+    assert transform_steps(recipe, "train") == [
+        ("FixedPoints", (20,)),
+        ("NormalizeScale", ()),
+        ("RandomScale", (0.5, 2.0)),
+        ("RandomScale", (0.8, 1.2, True)),
+        ("RandomTranslate", (0.1,)),
+        ("RandomPointDropout", (0.3,)),
+        ("RandomJitter", (0.01, 0.05)),
+        ("RandomRotate", ("z",)),
+    ]
+    assert transform_steps(recipe, "test") == [("NormalizeScale", ()), ("RandomRotate", ("so3",))]
+    assert transform_steps(tiny.recipe("nbody"), "train") == []
+
+
+def test_farthest_samples_are_the_farthest_apart_of_twice_as_many():
+    recipe = tiny.recipe("pointcls", augmentation={"num_points": 20, "farthest": True})
+    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, _FARTHEST)), ("NormalizeScale", ())]
+
+    def nearest(recipe):
+        pos = build(recipe).splits.train[0][0].ndata["pos"]
+        return (torch.cdist(pos, pos) + 9 * torch.eye(len(pos))).amin(1).mean()
+
+    assert nearest(recipe) > 1.1 * nearest(tiny.recipe("pointcls", augmentation={"num_points": 20}))
+
+
+@pytest.mark.parametrize("farthest", [False, True])
+def test_training_clouds_are_other_samples_each_time(farthest):
+    splits = build(tiny.recipe("pointcls", augmentation={"num_points": 12, "farthest": farthest})).splits
+    whole = build(tiny.recipe("pointcls")).splits
+    assert whole.train[0][0].num_nodes() > 12 == splits.train[0][0].num_nodes()
+    assert splits.tests["test"][0][0].num_nodes() == whole.tests["test"][0][0].num_nodes()
+    lengths = []
+    for epoch in (0, 0, 1):
+        splits.train.set_epoch(epoch)
+        pos = splits.train[0][0].ndata["pos"]
+        assert len(torch.unique(pos, dim=0)) == 12
+        lengths.append(pos.norm(dim=1).sort()[0])
+    assert torch.equal(lengths[0], lengths[1])
+    assert not torch.allclose(lengths[0], lengths[2], atol=1e-3)
+
+
+def test_clouds_of_a_folder_are_normalized_to_the_unit_sphere(tmp_path):
+    for name in ("cube", "ball"):
+        (tmp_path / name).mkdir()
+        for number in range(5):
+            write_cloud(tmp_path / name / f"{number}.npz", 40 + 7 * ball(50, number))
+    data = {"name": "folder", "raw_dir": str(tmp_path), "num_points": 30, "gravity": "y"}
+    recipe = tiny.recipe("pointcls") | {"data": data}
+    job = build(recipe)
+    pos = job.splits.train[0][0].ndata["pos"]
+    assert float(pos.norm(dim=1).max()) == pytest.approx(1, abs=1e-5)
+    assert transform_steps(recipe, "train")[-1] == ("RandomRotate", ("y",))
+    assert job.task.num_classes == 2
+
+
+def test_shapes_may_keep_their_scale():
+    recipe = tiny.recipe("pointcls", data={"normalize": False})
+    assert transform_steps(recipe, "test") == [("RandomRotate", ("so3",))]
+
+
+def test_presets_and_arguments_reach_the_network():
+    light = build(tiny.recipe("pointcls", model={"name": "dgcnn", "preset": "light", "k": 7})).make_model()
+    full = build(tiny.recipe("pointcls", model={"name": "dgcnn", "k": 7})).make_model()
+    sizes = [sum(each.numel() for each in net.parameters()) for net in (light, full)]
+    assert sizes == [sum(each.numel() for each in net.parameters()) for net in (DGCNN.light(10), DGCNN(10))]
+    assert light.backbone.k == full.backbone.k == 7
+
+
+class OtherSide(Shapes):
+    """Shapes whose normals point to the other side at half of the points."""
+
+    def __getitem__(self, index):
+        graph, label = super().__getitem__(index)
+        graph.ndata["normal"][::2] *= -1
+        return graph, label
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_unsigned_loss_does_not_depend_on_signs(signed, tmp_path):
+    register_data("other-side", ["normals"], ["num_shapes"])(OtherSide)
+    losses, errors = [], []
+    for name in ("shapes", "other-side"):
+        results = tiny.train(tiny.recipe("normals", data={"name": name}, signed=signed), tmp_path / name)
+        (line,) = (tmp_path / name / "run_0" / "log.jsonl").read_text().splitlines()
+        losses.append(json.loads(line)["loss"])
+        errors.append({key: value["mean"] for key, value in results["metrics"]["test"].items()})
+        assert {*errors[-1]} == {"normal_error", "unsigned_normal_error"}
+    assert (losses[0] == losses[1]) is not signed
+    assert (errors[0]["unsigned_normal_error"] == errors[1]["unsigned_normal_error"]) is not signed
+    assert errors[0]["normal_error"] != errors[1]["normal_error"]
+
+
+@pytest.mark.parametrize(
+    "model, words",
+    [
+        ({"name": "oriented-dgcnn", "orientation": {"num_layers": -1}}, "num_layers .*got -1"),
+        ({"name": "oriented-dgcnn", "embed_feats": 0}, "embed_feats"),
+        ({"name": "dgcnn", "head_feats": [0]}, r"head_feats\[0\]"),
+        ({"name": "rscnn", "dropout": 7.0}, "dropout"),
+        ({"name": "oriented-rscnn", "k": [8, 0]}, "k .*got 0"),
+    ],
+)
+def test_an_argument_that_the_model_refuses_is_named(model, words):
+    setup = build(tiny.recipe("pointcls", model=model))
+    with pytest.raises(DGLError, match=words):
+        setup.make_model()
+
+
+def test_a_training_makes_one_model_for_each_run(tmp_path, monkeypatch):
+    made, original = [], DGCNN.__init__
+
+    @functools.wraps(original)
+    def counted(self, *args, **kwargs):
+        made.append(self)
+        original(self, *args, **kwargs)
+
+    monkeypatch.setattr(DGCNN, "__init__", counted)
+    recipe = tiny.recipe("pointcls", model=tiny.PLAIN, num_runs=2)
+    tiny.train(recipe, tmp_path / "results")
+    assert len(made) == 2
+
+
+def test_the_network_of_a_checkpoint_is_the_trained_one():
+    path = tiny.trained("pointcls")
+    model = model_of(path)
+    weights = checkpoint.load(path)["weights"]
+    assert isinstance(model, OrientedDGCNN) and not model.training
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
+    trained = load_trained_model(path)
+    assert (trained.pipeline, trained.num_points, trained.columns) == ("pointcls", 40, None)
+    assert trained.metadata["class_names"][0] == "armchair"
+
+
+def test_loading_a_model_leaves_the_generator_as_it_is():
+    before = torch.get_rng_state()
+    model_of(tiny.trained("pointcls"))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def _changed(path, **changes):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    state = {name: value for name, value in (state | changes).items() if value is not None}
+    checkpoint.save(path, {name: state[name] for name in state if name not in ("format", "version")})
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"weights": None}, "not the checkpoint of a network"),
+        ({"recipe": {}, "model": {}}, "not registered"),
+        ({"metadata": {}}, "num_classes"),
+        ({"metadata": {"num_classes": "ten"}}, "describe no network"),
+        ({"metadata": {"num_classes": 11}}, "differ"),
+        ({"weights": {}}, "differ"),
+        ({"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}}, "os.system"),
+    ],
+)
+def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words):
+    path = _changed(tmp_path / "strange.pth", **changes)
+    with pytest.raises(DGLError, match=words) as raised:
+        load_trained_model(path)
+    assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"embed_feats": 100_000, "head_feats": [100_000]},
+        {"widths": [30_000, 30_000]},
+        {"orientation": {"num_layers": 10**9}},
+        {"orientation": {"hidden_vectors": 10**5}},
+    ],
+)
+def test_a_strangers_checkpoint_does_not_fill_the_memory(tmp_path, model):
+    recipe = tiny.recipe("pointcls", model={"name": "oriented-dgcnn", **model})
+    repeated = {name: torch.zeros(1).expand(10**12) for name in ("first", "second")}
+    path = _changed(tmp_path / "large.pth", recipe=recipe, weights=repeated)
+    assert path.stat().st_size < 10_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DGLError, match="large.pth .*larger than its weights"):
+        load_trained_model(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+
+
+def _in_itself():
+    endless = []
+    endless.append(endless)
+    return endless
+
+
+def _doubled():
+    """A list of 2 ** 40 ones, of which all but forty are the same."""
+    ones = [1]
+    for _ in range(40):
+        ones = [ones, ones]
+    return ones
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recipe": {"plugins": torch.zeros(2)}},
+        {"recipe": {"model": _in_itself()}},
+        {"metadata": {"num_classes": 10, "class_names": torch.arange(10)}},
+        {"tests": torch.zeros(2)},
+        {"release": _in_itself()},
+        {"metadata": {"class_names": _doubled()}},
+    ],
+    ids=["plugins", "endless", "names", "tests", "release", "doubled"],
+)
+def test_more_than_strings_and_numbers_beside_the_weights_is_refused(tmp_path, changes):
+    recipe = checkpoint.load(tiny.trained("pointcls"))["recipe"]
+    if "recipe" in changes:
+        changes = {"recipe": recipe | changes["recipe"]}
+    with pytest.raises(DGLError, match="strange.pth is not the checkpoint of a network"):
+        load_trained_model(_changed(tmp_path / "strange.pth", **changes))
+
+
+@pytest.mark.parametrize(
+    "metadata, words",
+    [
+        ({"class_names": 5}, "class_names to be a list of strings, got int"),
+        ({"class_names": [["a"]] * 10}, "class_names to be a list of strings"),
+        ({"class_names": ["a"]}, "class_names as there are of them, got 1 for 10"),
+        ({"part_names": 5}, "part_names to be a list of strings, got int"),
+        ({"part_names": ["a"]}, "part_names as there are of them, got 1 for 30"),
+        ({"class_parts": [[0, 30]] * 10}, r"parts from 0 to 29, got \[0, 30\]"),
+        ({"class_parts": [[-1]] * 10}, "parts from 0 to 29"),
+        ({"class_parts": [[]] * 10}, "parts from 0 to 29"),
+        ({"class_parts": [0] * 10}, "parts from 0 to 29"),
+        ({"num_parts": 0}, "num_parts from 1 to"),
+    ],
+)
+def test_contradictory_metadata_are_refused(tmp_path, metadata, words):
+    state = checkpoint.load(tiny.trained("partseg"))
+    path = _changed(tmp_path / "parts.pth", **state | {"metadata": state["metadata"] | metadata})
+    with pytest.raises(DGLError, match=words) as raised:
+        load_trained_model(path)
+    assert "parts.pth" in str(raised.value)
+
+
+def test_a_guard_ends_with_the_network_it_is_for():
+    model = nn.Linear(2000, 2000)
+    with checkpoint.no_larger_than(model.state_dict()):
+        nn.Linear(2000, 2000)
+    shared = dict.fromkeys(map(str, range(2000)), torch.zeros(1000))
+    for few in ({}, shared):
+        with checkpoint.no_larger_than(few), pytest.raises(DGLError, match="larger than its weights"):
+            nn.Linear(2000, 2000)
+    nn.Linear(2000, 2000)
+
+
+def test_the_number_of_points_is_that_of_the_test_set():
+    def trained(num_points):
+        recipe = {"data": {"name": "modelnet40", "raw_dir": "data", "num_points": num_points}}
+        return TrainedModel(Path(), recipe, {}, None, None)
+
+    assert trained({"train": 1024, "val": 256, "test": 200}).num_points == 200
+    assert trained({"train": 512}).num_points == 1024  # the data set's own
+    assert trained(64).num_points == 64
+
+
+class _Unnamed(PointCloudDataset):
+    """Clouds with two parts, and labels of numbers of NumPy if they have any."""
+
+    gravity = "z"
+
+    def __init__(self, split: str, size: int = 8, transform=None, seed: int = 0):
+        self.size = size
+        super().__init__(type(self).__name__, transform=transform, seed=seed)
+
+    def process(self):
+        rng, n = np.random.default_rng(0), 40 * self.size
+        points = {"pos": rng.random((n, 3)).astype(np.float32), "part": rng.integers(2, size=n)}
+        labels = {"label": np.arange(self.size) % 2} if hasattr(self, "num_classes") else {}
+        self.clouds = PointClouds(np.full(self.size, 40), points, labels)
+
+
+class _Classes(_Unnamed):
+    num_classes = np.int64(2)
+
+
+class _Parts(_Unnamed):
+    num_parts, class_parts, class_names = np.int64(2), np.array([[0, 1]]), None
+
+
+class _PartsOfTwo(_Parts):
+    num_classes, class_parts = None, [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    "pipeline, cls, category",
+    [("pointcls", _Classes, None), ("partseg", _Parts, None), ("partseg", _PartsOfTwo, "1")],
+)
+def test_data_sets_without_class_names_work_from_training_to_predictions(pipeline, cls, category, tmp_path):
+    name = f"unnamed-{cls.__name__}".replace("_", "")
+    register_data(name, [pipeline])(cls)
+    data = {"name": name, "size": 6}
+    recipe = tiny.recipe(pipeline) | {"data": data}
+    tiny.train(check(recipe), tmp_path / "results")
+    path = tmp_path / "results" / "run_0.pth"
+    write_cloud(tmp_path / "cloud.ply", np.random.default_rng(1).random((40, 3)))
+    given = [tmp_path / "cloud.ply"]
+    (of_file,) = apply(path, given, tmp_path / "out", category=category, progress=False).predictions
+    if pipeline == "partseg" and category is None:
+        with pytest.raises(DGLError, match="not conditioned on a category; leave out --category"):
+            apply(path, given, tmp_path / "out", category="1", progress=False)
+    of_data = apply_data(path, check(recipe)["data"], "test", tmp_path / "own", progress=False).predictions
+    assert len(of_data) == 6
+    key = {"pointcls": "class", "partseg": "category"}[pipeline]
+    assert {each[key] for each in (of_file, *of_data)} <= {"0", "1"}
+    assert category is None or of_file["category"] == category
+
+
+def test_names_without_a_number_are_kept():
+    only = type("Only", (_Unnamed,), {"class_names": ["a", "b"], "num_parts": None})
+    assert dataset_metadata(only("train")) == {"class_names": ["a", "b"]}
+
+
+def test_names_of_classes_that_do_not_fit_are_an_error(tmp_path):
+    state = checkpoint.load(tiny.trained("pointcls"))
+    odd = ({"class_names": ["mug"]}, {"num_classes": "x"}, {"class_names": 3}, {"num_classes": 10**12})
+    for changes in odd:
+        checkpoint.save(tmp_path / "odd.pth", state | {"metadata": state["metadata"] | changes})
+        with pytest.raises(DGLError, match="odd.pth"):
+            load_trained_model(tmp_path / "odd.pth")
+    for name in ("weights", "metadata"):
+        checkpoint.save(tmp_path / "odd.pth", state | {name: [1]})
+        with pytest.raises(DGLError, match="odd.pth"):
+            load_trained_model(tmp_path / "odd.pth")
+
+
+def test_parts_have_no_part_where_they_are_not_asked_for():
+    dataset = _Classes("test")
+    dataset.part_names = ["lid"]
+    assert "num_parts" not in dataset_metadata(dataset)
+
+
+@pytest.mark.parametrize("scores", [None, 5])
+def test_scores_that_are_none_are_refused(tmp_path, scores):
+    with pytest.raises(DGLError, match="Expected scores in .*strange.pth to be a map"):
+        load_trained_model(_changed(tmp_path / "strange.pth", release={"scores": scores}))

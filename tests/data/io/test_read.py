@@ -1,0 +1,265 @@
+import pickle
+import struct
+import sys
+
+import numpy as np
+import pytest
+from dgl import DGLError
+
+from dgl_orient.data.io.read import EXTENSIONS, MESH_POINTS, read_cloud
+from tests.data.io.samples import (
+    BOX,
+    CLOUDS,
+    MESHES,
+    NORMAL,
+    PLY_FACE,
+    PLY_HEAD,
+    POS,
+    TRIANGLE_OFF,
+    npy,
+    npz,
+    pcd,
+    put,
+    table,
+    trimesh,
+)
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_clouds_of_all_formats_keep_points_and_normals(tmp_path, name):
+    cloud = read_cloud(put(tmp_path, name, CLOUDS[name]))
+    assert set(cloud) == {"pos", "normal"}
+    assert {array.dtype for array in cloud.values()} == {np.dtype(np.float64)}
+    np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
+    np.testing.assert_allclose(cloud["normal"], NORMAL, atol=1e-6)
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ","])
+def test_three_columns_have_no_normals_and_further_ones_are_chosen(tmp_path, separator):
+    assert set(read_cloud(put(tmp_path, "a.txt", table(separator, POS)))) == {"pos"}
+    path = put(tmp_path, "b.txt", table(separator, 9 * np.ones((7, 1)), POS[:, ::-1], NORMAL))
+    with pytest.raises(DGLError, match=r"b\.txt, which has 7;.*columns=\(0, 1, 2\)"):
+        read_cloud(path)
+    cloud = read_cloud(path, columns=(3, 2, 1, 4, 5, 6))
+    np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
+    np.testing.assert_allclose(cloud["normal"], NORMAL, atol=1e-6)
+    with pytest.raises(DGLError, match=r"b\.txt, which has 7 for columns=\(0, 1, 7\)"):
+        read_cloud(path, columns=(0, 1, 7))
+    for columns in [(0, 1), (0, 1, -1), (0, 1, "z"), 3, "012"]:
+        with pytest.raises(DGLError, match="Expected columns"):
+            read_cloud(path, columns=columns)
+
+
+def test_one_point_is_a_cloud_and_keeps_its_digits(tmp_path):
+    path = put(tmp_path, "one.xyz", "500000.123 1 2")
+    assert read_cloud(path)["pos"].tolist() == [[500000.123, 1.0, 2.0]]
+    assert read_cloud(put(tmp_path, "one.pcd", pcd("ASCII", x=POS[:1, 0], y=POS[:1, 1], z=POS[:1, 2])))[
+        "pos"
+    ].shape == (1, 3)
+
+
+def test_colours_are_not_taken_for_normals(tmp_path):
+    path = put(tmp_path, "colours.txt", table(" ", POS, 255 * np.ones((7, 3))))
+    with pytest.raises(DGLError, match=r"colours\.txt.*columns=\(0, 1, 2\)"):
+        read_cloud(path)
+    assert set(read_cloud(path, columns=(0, 1, 2))) == {"pos"}
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_meshes_are_sampled_by_area_with_outward_normals(tmp_path, name):
+    path = put(tmp_path, name, MESHES[name])
+    cloud = read_cloud(path, num_points=6000, seed=3)
+    pos, normal = cloud["pos"], cloud["normal"]
+    axis = np.abs(normal).argmax(1)
+    # Every point lies on the side of the box to which its normal points.
+    assert np.allclose(np.take_along_axis(pos, axis[:, None], 1)[:, 0], (normal @ [1, 2, 3]), atol=1e-5)
+    assert np.allclose(np.abs(normal).max(1), 1) and (np.abs(pos) <= np.array([1, 2, 3]) + 1e-5).all()
+    # The sides have areas of 24, 12 and 8.
+    assert np.allclose(np.bincount(axis) / len(axis), np.array([24, 12, 8]) / 44, atol=0.02)
+    assert np.array_equal(pos, read_cloud(path, num_points=6000, seed=3)["pos"])
+    assert not np.array_equal(pos, read_cloud(path, num_points=6000, seed=4)["pos"])
+    assert len(read_cloud(path)["pos"]) == MESH_POINTS
+
+
+def test_all_parts_of_a_scene_are_read_each_at_its_place(tmp_path):
+    far = trimesh.transformations.translation_matrix([10, 0, 0])
+    mirrored = far @ np.diag([-1.0, 1, 1, 1])
+    scene = trimesh.Scene([BOX])
+    scene.add_geometry(BOX, transform=mirrored)
+    cloud = read_cloud(put(tmp_path, "two.glb", scene.export(file_type="glb")), num_points=500)
+    right = cloud["pos"][:, 0] > 5
+    assert 150 < right.sum() < 350
+    outward = ((cloud["pos"] - np.outer(right, [10, 0, 0])) * cloud["normal"]).sum(1)
+    assert (outward > 0.9).all()
+    parts = "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nusemtl b\no b\nv 0 0 5\nv 1 0 5\nv 0 1 5\nf -3 -2 -1\n"
+    heights = read_cloud(put(tmp_path, "two.obj", "mtllib none.mtl\n" + parts), num_points=100)["pos"][:, 2]
+    assert set(heights) == {0, 5}
+
+
+def test_points_without_faces_and_broken_off_headers_are_read(tmp_path):
+    vertices = "".join(f"v {x} {y} {z}\n" for x, y, z in POS.tolist())
+    np.testing.assert_allclose(read_cloud(put(tmp_path, "a.obj", vertices))["pos"], POS, rtol=1e-6)
+    # Many files of ModelNet40 lack the line break after OFF.
+    glued = read_cloud(put(tmp_path, "a.off", TRIANGLE_OFF.replace("OFF\n", "OFF")), num_points=9)
+    assert np.allclose(glued["normal"], [0, 0, 1])
+
+
+class Trap:
+    """What a pickle would run."""
+
+    def __reduce__(self):
+        return sys.exit, ("executed",)
+
+
+nan = np.where(np.arange(7)[:, None] == 4, np.nan, POS)
+GARBLED = {
+    "empty.{}": {suffix[1:]: b"" for suffix in EXTENSIONS},
+    "noise.{}": {suffix[1:]: bytes(range(256)) for suffix in EXTENSIONS},
+    "columns.{}": {
+        "xyz": "1 2\n3 4\n",
+        "txt": "1 2 3\n4 5\n",
+        "csv": table(",", POS, POS[:, :2]),
+        "npy": npy(POS[:, :2]),
+        "npz": npz(pos=POS[:, :2]),
+        "pcd": pcd("BINARY", x=POS[:, 0], y=POS[:, 1]),
+        "ply": PLY_HEAD.replace("property float z\n", "") + "end_header\n1 2\n1 2\n1 2\n",
+        "off": TRIANGLE_OFF.replace("1 0 0\n", "1 0\n"),
+    },
+    "nan.{}": {
+        "txt": table(" ", nan),
+        "csv": table(",", nan),
+        "npy": npy(nan),
+        "npz": npz(pos=nan),
+        "pcd": pcd("BINARY_COMPRESSED", x=nan[:, 0], y=nan[:, 1], z=nan[:, 2]),
+        "off": TRIANGLE_OFF.replace("0 1 0\n", "0 nan 0\n"),
+        "ply": PLY_HEAD + PLY_FACE + "end_header\n0 0 0\n0 1 nan\n1 0 0\n3 0 1 2\n",
+        "obj": "v 0 0 0\nv 1 inf 0\nv 0 1 0\nf 1 2 3\n",
+        "xyz": "1 2 3 nan 0 0\n1 2 3 0 0 1\n",
+        "stl": MESHES["box.stl"][:100] + struct.pack("<f", np.nan) + MESHES["box.stl"][104:],
+    },
+    "words.{}": {
+        "txt": "1 2 3\n4 five 6\n",
+        "xyz": "1 two 3\n4 5 6\n",
+        "csv": "x,y,z\nx,y,z\n",
+        "ply": PLY_HEAD + "end_header\n1 2 3\n1 two 3\n1 2 3\n",
+        "off": TRIANGLE_OFF.replace("1 0 0\n", "1 one 0\n"),
+        "obj": "v 0 0 0\nv 1 0 0\nv 0 one 0\nf 1 2 3\n",
+        "stl": MESHES["text.stl"].replace("vertex 1.0", "vertex one", 1),
+    },
+    "corner.{}": {
+        "off": TRIANGLE_OFF.replace("3 0 1 2", "3 0 1 9"),
+        "obj": "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 9\n",
+        "ply": PLY_HEAD + PLY_FACE + "end_header\n0 0 0\n0 1 0\n1 0 0\n3 0 1 -9\n",
+    },
+    "flat.{}": {
+        "off": TRIANGLE_OFF.replace("0 1 0\n", "2 0 0\n"),
+        "obj": "v 0 0 0\nv 1e200 0 0\nv 0 1e200 0\nf 1 2 3\n",
+    },
+    "points.{}": {
+        "off": "OFF\n0 0 0\n",
+        "ply": PLY_HEAD.replace("vertex 3", "vertex 0") + "end_header\n",
+        "npy": npy(POS[:0]),
+        "npz": npz(pos=POS[:0]),
+        "csv": "x,y,z\n",
+        "txt": "# nothing\n",
+        "stl": "solid a\nendsolid a\n",
+    },
+    "kind.{}": {
+        "npy": npy(np.array([Trap()]), allow_pickle=True),
+        "npz": npz(pos=np.array([Trap()])),
+        "xyz": pickle.dumps(Trap()),
+        "txt": npy(POS),
+        "ply": "OFF",
+    },
+    "kinds.{}": {"npy": npz(pos=POS), "npz": npy(POS)},
+    "complex.{}": {"npy": npy(POS.astype(complex)), "npz": npz(pos=POS.astype(complex))},
+    "other.{}": {"npz": npz(part=np.arange(7)), "npy": npy(POS[0])},
+    "large.{}": {"npy": npy(1e300 * POS.astype(float)), "txt": "1e300 0 0\n"},
+    "lengths.{}": {"npz": npz(pos=POS, normal=NORMAL[:3])},
+    "counted.{}": {"pcd": CLOUDS["binary.pcd"].replace(b"COUNT 1 1", b"COUNT 1 999999999")},
+    "announced.{}": {
+        "ply": PLY_HEAD.replace("ascii", "binary_little_endian").replace(" 3\n", f" {10**12}\n")
+        + "end_header\n0000",
+        "pcd": pcd("BINARY", x=POS[:, 0], y=POS[:, 1], z=POS[:, 2]).replace(b"POINTS 7", b"POINTS 9999999"),
+        "off": TRIANGLE_OFF.replace("3 1 0", f"3 {10**12} 0"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [(name.format(suffix), content) for name, kinds in GARBLED.items() for suffix, content in kinds.items()],
+)
+def test_bad_files_end_in_a_sentence_that_names_them(tmp_path, name, content):
+    path = put(tmp_path, name, content)
+    with pytest.raises(DGLError) as caught:
+        read_cloud(path, num_points=10, dtype=np.float32)
+    said = str(caught.value)
+    assert str(path) in said and said.endswith(".") and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in {**CLOUDS, **MESHES} if not name.lower().endswith((".obj", ".xyz", ".csv", ".txt"))],
+)
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
+def test_files_cut_short_end_in_a_sentence(tmp_path, name, share):
+    content = {**CLOUDS, **MESHES}[name]
+    content = content.encode() if isinstance(content, str) else content
+    path = put(tmp_path, name, content[: int(share * len(content))])
+    with pytest.raises(DGLError, match=name.replace(".", r"\.")):
+        read_cloud(path)
+
+
+def test_rows_cut_short_end_in_a_sentence(tmp_path):
+    for name in ("blanks.xyz", "tabs.txt", "commas.csv"):
+        content = CLOUDS[name]
+        with pytest.raises(DGLError, match=name):
+            read_cloud(put(tmp_path, name, content[: content.rindex("\n", 0, -1) + 10]))
+
+
+def test_the_nan_row_is_named(tmp_path):
+    with pytest.raises(DGLError, match="1 of its 7 points.*number 5"):
+        read_cloud(put(tmp_path, "a.npy", GARBLED["nan.{}"]["npy"]))
+
+
+@pytest.mark.parametrize("suffix", EXTENSIONS)
+def test_a_missing_file_and_a_folder(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    with pytest.raises(DGLError, match="There is no file .*a"):
+        read_cloud(path)
+    path.mkdir()
+    with pytest.raises(DGLError, match=rf"a{suffix}: is a directory"):
+        read_cloud(path)
+
+
+@pytest.mark.parametrize("name", ["a.blend", "a", "a.ply.gz"])
+def test_an_unknown_ending_lists_the_known(tmp_path, name):
+    with pytest.raises(DGLError, match=rf"{name}.*\.ply.*\.pcd"):
+        read_cloud(put(tmp_path, name, "1 2 3"))
+
+
+@pytest.mark.parametrize("options", [dict(num_points=0), dict(num_points=2.5), dict(seed="a")])
+def test_bad_arguments_are_refused(tmp_path, options):
+    with pytest.raises(DGLError):
+        read_cloud(put(tmp_path, "a.xyz", "1 2 3"), **options)
+
+
+@pytest.mark.parametrize(("package", "name"), [("trimesh", "box.off"), ("pypcd4", "text.pcd")])
+def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, package, name):
+    monkeypatch.setitem(sys.modules, package, None)
+    path = put(tmp_path, name, {**CLOUDS, **MESHES}[name])
+    with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install \"\.\[files\]\""):
+        read_cloud(path)
+
+
+def test_an_archives_triangles_are_an_array_as_others(tmp_path):
+    triangles = np.arange(36).reshape(12, 3) % 7
+    cloud = read_cloud(put(tmp_path, "mine.npz", npz(pos=POS, triangles=triangles, own=np.arange(7))))
+    np.testing.assert_array_equal(cloud["pos"], POS)
+    assert set(cloud) == {"pos", "own"}  # what has no row for each point is left out
+
+
+def test_an_off_file_without_faces_has_points(tmp_path):
+    content = "OFF\n3 0 0\n0 0 0\n1 0 0\n0 1 0\n"
+    assert read_cloud(put(tmp_path, "points.off", content))["pos"].shape == (3, 3)
