@@ -58,7 +58,7 @@ def knn_graph(
     >>> graph.predecessors(2), graph.batch_num_nodes()
     (tensor([1]), tensor([3, 2]))
     """
-    check_points(pos)
+    check_points(pos, finite=False)  # the search checks values
     k = check_k(k)
     num_points = check_batch_num_nodes(pos, batch_num_nodes)
     indptr, indices = nearest_neighbours(pos.detach(), num_points, k, algorithm=algorithm)
@@ -107,8 +107,8 @@ def bipartite_knn_graph(
     >>> graph.edges()
     (tensor([0, 1]), tensor([0, 0]))
     """
-    check_points(src_pos)
-    check_points(dst_pos)
+    for pos in (src_pos, dst_pos):
+        check_points(pos, finite=False)  # the search checks values
     if src_pos.dtype != dst_pos.dtype or src_pos.device != dst_pos.device:
         raise DGLError(
             f"Expected sources and destinations of one dtype on one device, got {src_pos.dtype} on "

@@ -14,7 +14,7 @@ from dgl import DGLError
 from dgl.transforms.functional import knn as dgl_knn
 from torch import Tensor
 
-from .._validation import check_choice
+from .._validation import check_choice, check_points
 
 __all__ = ["Algorithm", "nearest_neighbours"]
 
@@ -68,7 +68,7 @@ def nearest_neighbours(
     Parameters
     ----------
     points : Tensor
-        The points of all point clouds, ``(N, D)``.
+        The points of all point clouds, ``(N, D)``; an error unless finite.
     num_points : Tensor
         Number of points of each point cloud, ``(B,)`` on the CPU.
     k : int
@@ -133,10 +133,16 @@ def _check_algorithm(algorithm: Algorithm, points: Tensor) -> None:
 
 
 def _in_range(points: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-    """The points scaled by a power of two where squared distances would leave the dtype's range."""
+    """Finite points, scaled by a power of two where squared distances would leave the dtype's range."""
     if len(points) == 0 or len(queries) == 0:
         return points, queries
-    largest = float(torch.maximum(points.abs().max(), queries.abs().max()))
+    largest = points.abs().max()
+    if queries is not points:
+        largest = torch.maximum(largest, queries.abs().max())
+    largest = float(largest)
+    if not math.isfinite(largest):  # NaN passes through the maximum
+        check_points(points)
+        check_points(queries)
     exponent = math.frexp(largest)[1]
     if largest == 0 or abs(exponent) < 20:
         return points, queries

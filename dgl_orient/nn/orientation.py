@@ -96,7 +96,7 @@ class OrientationNet(nn.Module):
     def forward(
         self, graph: DGLGraph, pos: Tensor, feat: Tensor | None = None, vec: Tensor | None = None
     ) -> Tensor:
-        """Compute the orientations.
+        """Compute the orientations. Coordinates that are not finite give results that are not.
 
         Parameters
         ----------

@@ -206,3 +206,17 @@ def test_fully_connected_graphs_have_all_pairs_of_a_point_cloud():
     assert edges == {(i, j) for i in range(3) for j in range(3) if i != j} | {(4, 5), (5, 4)}
     assert graph.batch_num_nodes().tolist() == [3, 1, 0, 2]
     assert graph.batch_num_edges().tolist() == [6, 0, 0, 2]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("sizes", [[30], [3, 27], [2] * 15])
+def test_points_that_are_not_finite_are_refused(value, sizes):
+    pos = ball(30)
+    pos[7, 1] = value
+    with pytest.raises(DGLError, match="1 of 30 points have NaN or infinity"):
+        dgl_orient.knn_graph(pos, 4, sizes)
+    for src, dst in ((pos, ball(5)), (ball(5), pos)):
+        with pytest.raises(DGLError, match="1 of 30 points have NaN or infinity"):
+            bipartite_knn_graph(src, dst, 4)
+    with pytest.raises(DGLError, match="1 of 30 points have NaN or infinity"):
+        dgl_orient.point_cloud(pos)

@@ -107,13 +107,6 @@ def test_plain_networks_are_permutation_equivariant_but_not_rotation_invariant(n
             check(motion)
 
 
-def test_plain_vectors_are_three_numbers_each():
-    model, outputs = MODELS["plain normals"](), []
-    model.vectors.mlp.register_forward_hook(lambda module, inputs, output: outputs.append(output))
-    vectors = model(dgl_orient.point_cloud(ball(30, dtype=torch.float32), [20, 10]))
-    assert vectors.shape == (30, 2, 3) and torch.equal(vectors.flatten(1), outputs[0])
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "pos, sizes",
@@ -173,23 +166,6 @@ def test_all_parameters_learn(name):
     assert not unchanged
 
 
-@pytest.mark.parametrize("plain, oriented", [("plain parts", "parts"), ("plain normals", "normals")])
-def test_segmentation_states_keep_their_names(plain, oriented):
-    last = "labels" if "parts" in plain else "vectors.mlp.0"
-    after = ["embed.0.weight", "head.0.weight", f"{last}.weight", f"{last}.bias"]
-    for name, before in [(plain, ["backbone"]), (oriented, ["orientation_encoder", "backbone"])]:
-        names = [key for key, _ in MODELS[name]().named_parameters()]
-        # In this order too, by which an optimizer's state is kept.
-        assert list(dict.fromkeys(key.split(".")[0] for key in names))[: len(before)] == before
-        assert [key for key in names if key.startswith(("embed.0", "head.0", last))] == after
-
-
-def test_orientation_options_reach_the_orientation_network():
-    reference = dict(message_layers=3, dropout=0.5, num_layers=3, hidden_feats=8, hidden_vectors=4)
-    net = OrientedDGCNN.light(7, orientation=reference).orientation_encoder.net
-    assert len(net.layers) == 3 and len(net.layers[0].messages.gvps) == 3 and net.layers[0].dropout.p == 0.5
-
-
 def test_presets_and_defaults_run():
     cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
     for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN):
@@ -199,38 +175,6 @@ def test_presets_and_defaults_run():
     for make in (DGCNNSeg, OrientedDGCNNSeg):
         assert make.light(7)(cloud).shape == make(7)(cloud).shape == (300, 7)
         assert make.light(1, out="vectors")(cloud).shape == (300, 1, 3)
-
-
-@pytest.mark.parametrize(
-    "make", [DGCNNSeg.light, lambda *args, **kw: OrientedDGCNNSeg.light(*args, level_sizes=(8,), **kw)]
-)
-def test_predictions_are_conditioned_on_the_category(make):
-    pos = ball(60, dtype=torch.float32)
-    assert make(4).num_categories == 0
-    model = make(4, num_categories=3).eval()
-    cloud = dgl_orient.point_cloud(pos, [30, 30])
-    a, b = model(cloud, torch.tensor([0, 1])), model(cloud, torch.tensor([2, 1]))
-    assert not torch.allclose(a[:30], b[:30]) and torch.equal(a[30:], b[30:])
-    with pytest.raises(DGLError, match="category, an integer for each point cloud,"):
-        model(cloud)
-    for wrong in (torch.tensor([0, 3]), torch.tensor([0.0, 1.0])):
-        with pytest.raises(DGLError, match="integers from 0 to 2"):
-            model(cloud, wrong)
-    with pytest.raises(DGLError, match="num_categories=0"):
-        make(4)(cloud, torch.tensor([0, 1]))
-
-
-def test_oriented_layers_is_the_number_of_layers_with_orientations():
-    for make in (OrientedDGCNN.light, OrientedDGCNNSeg.light):
-        for number, expected in {1: [4, 0, 0], 2: [4, 4, 0], 9: [4, 4, 4]}.items():
-            model = make(5, widths=(8, 8, 8), num_orientations=2, level_sizes=(), oriented_layers=number)
-            assert [conv.num_orientations for conv in model.backbone.convs] == expected
-
-
-def test_orientation_level_sizes_of_rscnn_are_level_sizes_by_default():
-    for sizes, scales in {None: 4, (): 2, (16,): 3}.items():
-        model = OrientedRSCNN.light(5, num_orientations=2, orientation_level_sizes=sizes)
-        assert model.orientation_encoder.num_orientations == 2 * scales
 
 
 BAD_HEADS = {
@@ -315,14 +259,6 @@ def test_bad_inputs_are_refused():
         ]:
             with pytest.raises(DGLError, match=sentence):
                 make()(bad), name
-
-
-def test_oriented_rscnn_far_from_the_origin():
-    model = OrientedRSCNN.light(4, dropout=0.0)
-    away = torch.tensor([16384.0, 8192.0, -16384.0])
-    near = (ball(240, dtype=torch.float32) + away) - away  # so that nothing is rounded when it moves
-    one, other = (model(dgl_orient.point_cloud(pos, [60] * 4)) for pos in (near, near + away))
-    torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def on_features(model):
