@@ -55,8 +55,18 @@ class ChargedParticles(PointCloudDataset):
         Standard deviation of the coordinates at step 0: by default (n / 5)^(1/3), which keeps the density.
     vel_norm : float
         The speed of each particle at step 0.
-    interaction_strength, dt, box, force_cap, cap, staggered
-        The physics, as in :class:`dgl_orient.data.simulation.Physics`.
+    interaction_strength : float
+        The factor of the Coulomb force; see :class:`dgl_orient.data.simulation.Physics` for the physics.
+    dt : float
+        The time step.
+    box : float, optional
+        Half the side of a cube whose walls reflect the particles, which is not equivariant; none by default.
+    force_cap : float, optional
+        The magnitude to which forces are capped: by default 0.1 / ``dt``.
+    cap : {"norm", "component"}
+        Whether the norm of a force is capped or each component of it.
+    staggered : bool
+        Whether velocities are those of half a step before the positions.
     noise : float
         Standard deviation of noise on all positions and velocities, targets too.
     seed : int

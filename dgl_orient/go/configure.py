@@ -94,6 +94,8 @@ def configure_apply(
         ``"folder"`` for files, or the name of a data set. That of the training keeps its arguments.
     cfg : str or Path, optional
         The file; by default named after the pipeline, the data and the model.
+    allow_plugins : bool
+        Whether to import the modules that the recipe in the checkpoint names, which runs their code.
 
     Returns
     -------
@@ -107,9 +109,8 @@ def configure_apply(
     """
     from ..zoo.trained_model import load_trained_model
 
-    trained = load_trained_model(
-        cpt, allow_plugins=allow_plugins
-    ).recipe  # without data if it was trained in Python
+    # The recipe of a model that was trained in Python has no data.
+    trained = load_trained_model(cpt, allow_plugins=allow_plugins).recipe
     if trained["pipeline_name"] != pipeline_name:
         raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
     others = [name for name in registry.data_names(pipeline_name) if name != FILES]

@@ -117,8 +117,20 @@ class OrientedDGCNN(nn.Module):
 
     Parameters
     ----------
-    num_classes, widths, embed_feats, head_feats, k, dynamic, dropout
-        As in :class:`DGCNN`.
+    num_classes : int
+        Number of outputs.
+    widths : sequence of int
+        Sizes of the EdgeConv layers.
+    embed_feats : int
+        Size of the points' embedding before pooling.
+    head_feats : sequence of int
+        Sizes of the head's hidden layers.
+    k : int
+        Number of neighbours of a point.
+    dynamic : bool
+        Whether the neighbours of each layer are the nearest ones in its input features.
+    dropout : float
+        Dropout in the head.
     num_orientations : int
         Number of orientations of each scale.
     level_sizes : sequence of int or float

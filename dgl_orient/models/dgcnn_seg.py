@@ -117,8 +117,22 @@ class DGCNNSeg(_Segmentation):
         Which of them.
     num_categories : int
         Number of categories of point clouds on which the network is conditioned; 0 for none.
-    widths, embed_feats, head_feats, k, dynamic, dropout, in_feats, in_vectors
-        As in :class:`~dgl_orient.models.DGCNN`.
+    widths : sequence of int
+        Sizes of the EdgeConv layers.
+    embed_feats : int
+        Size of the points' embedding before pooling.
+    head_feats : sequence of int
+        Sizes of the head's hidden layers.
+    k : int
+        Number of neighbours of a point.
+    dynamic : bool
+        Whether the neighbours of each layer are the nearest ones in its input features.
+    dropout : float
+        Dropout in the head.
+    in_feats : int
+        Number of further features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
+    in_vectors : int
+        Number of further vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
     Examples
     --------
@@ -176,11 +190,38 @@ class OrientedDGCNNSeg(_Segmentation):
 
     Parameters
     ----------
-    num_outputs, out, num_categories, widths, embed_feats, head_feats, k, dynamic, dropout
+    num_outputs, out, num_categories
         As in :class:`DGCNNSeg`.
-    num_orientations, level_sizes, orientation_k, initial_feats, orientation, oriented_layers, in_feats,
-    in_vectors
-        As in :class:`~dgl_orient.models.OrientedDGCNN`.
+    widths : sequence of int
+        Sizes of the EdgeConv layers.
+    embed_feats : int
+        Size of the points' embedding before pooling.
+    head_feats : sequence of int
+        Sizes of the head's hidden layers.
+    k : int
+        Number of neighbours of a point.
+    dynamic : bool
+        Whether the neighbours of each layer are the nearest ones in its input features.
+    dropout : float
+        Dropout in the head.
+    num_orientations : int
+        Number of orientations of each scale.
+    level_sizes : sequence of int or float
+        Points per level of the hierarchy that gives the orientations, without the points and the centroid.
+    orientation_k : int
+        Number of neighbours of a point in the orientation network.
+    initial_feats : {"canonical", "all_scales", "all_scales+vectors", "constant"}
+        The initial features of points: coordinates in the point cloud's orientations, in those of every
+        scale, these and projections on the point cloud's vectors, or none.
+    orientation : OrientationOptions, optional
+        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`.
+    oriented_layers : int
+        Number of EdgeConv layers with orientations, the first ones: 1 in the paper; more than there are
+        means all.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
+    in_vectors : int
+        Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
     Examples
     --------

@@ -177,8 +177,18 @@ class OrientedRSCNN(nn.Module):
 
     Parameters
     ----------
-    num_classes, widths, level_sizes, k, head_feats, dropout
-        As in :class:`RSCNN`.
+    num_classes : int
+        Number of outputs.
+    widths : sequence of int
+        Sizes of the first features and of those of the layers.
+    level_sizes : sequence of int or float
+        Points per level between the points and the centroid.
+    k : sequence of int
+        Neighbours of a point of each level in the level below.
+    head_feats : sequence of int
+        Sizes of the head's hidden layers.
+    dropout : float
+        Dropout in the head.
     num_orientations : int
         Number of orientations of each scale.
     orientation_k : int

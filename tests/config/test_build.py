@@ -13,7 +13,7 @@ import torch
 from dgl import DGLError
 from torch import nn
 
-from dgl_orient.config.build import _FARTHEST, build, dataset_metadata, transform_steps
+from dgl_orient.config.build import build, dataset_metadata, transform_steps
 from dgl_orient.config.recipe import check
 from dgl_orient.config.registry import register_data
 from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
@@ -85,7 +85,10 @@ def test_augmentation_is_for_training_only():
 
 def test_farthest_samples_are_the_farthest_apart_of_twice_as_many():
     recipe = tiny.recipe("pointcls", augmentation={"num_points": 20, "farthest": True})
-    assert transform_steps(recipe, "train")[:2] == [("FixedPoints", (20, _FARTHEST)), ("NormalizeScale", ())]
+    assert transform_steps(recipe, "train")[:2] == [
+        ("FixedPoints", (20, "random_farthest")),
+        ("NormalizeScale", ()),
+    ]
 
     def nearest(recipe):
         pos = build(recipe).splits.train[0][0].ndata["pos"]

@@ -56,7 +56,9 @@ class Shapes(PointCloudDataset):
     normalize : bool
         Whether to center each cloud and scale it to radius 1. Otherwise objects keep their sizes and
         positions, near the origin.
-    save_dir, transform, seed, force_reload, verbose
+    save_dir : str or Path, optional
+        Folder of the cache; by default the shapes are generated each time.
+    transform, seed, force_reload, verbose
         As in :class:`dgl_orient.data.PointCloudDataset`.
 
     Attributes
