@@ -312,7 +312,7 @@ def test_too_little_memory_does_not_call_a_training_wrong(tmp_path, monkeypatch)
         raise MemoryError
 
     monkeypatch.setattr(torch.optim.Optimizer, "load_state_dict", fail)
-    with pytest.raises(DGLError, match="not enough memory to go on from .*last.pth"):
+    with pytest.raises(DGLError, match="not enough memory"):
         train(tmp_path, resume=True, num_epochs=1)
 
 
