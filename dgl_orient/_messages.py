@@ -32,6 +32,4 @@ def nearest(word: object, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(word)[:100].lower(), lower, n=1)
     if close:
         return f"did you mean {lower[close[0]]!r}?"
-    if len(known) == 1:
-        return f"expected {known[0]}."
     return f"expected one of {', '.join(known)}." if known else "expected nothing there."

@@ -56,7 +56,7 @@ HOSTILE = {
     "sexagesimal of YAML 1.1": (GOOD.replace("64", "1:30"), "expected an integer, got '1:30'"),
     "hexadecimal": (GOOD.replace("64", "0x10"), "expected an integer, got '0x10'"),
     "boolean of YAML 1.1": (GOOD.replace("num_epochs: 1", "bf16: yes"), "expected true or false, got 'yes'"),
-    "version of the future": (GOOD.replace("0.0.2", "99"), "version: 99 is not known; expected 0.0.2"),
+    "version of the future": (GOOD.replace("0.0.2", "99"), "version: 99 is not known; expected one of 0.0.2"),
     "more points than memory": (
         GOOD.replace("64", "10000000"),
         "data.num_points: expected at most 1,000,000",

@@ -70,7 +70,7 @@ def test_recipe_get(in_folder, capfd):
     assert answer(capfd, "recipe", "get", copied.name)[0] == 0
     copied.write_text("mine")
     code, _, err = answer(capfd, "recipe", "get", copied.name)
-    assert code == 2 and "is there already" in err and copied.read_text() == "mine"
+    assert code == 2 and "exists already" in err and copied.read_text() == "mine"
     for name in ("nodepred_cora_gnc.yaml", "../recipes/nodepred_cora_gcn.yaml", "/etc/passwd"):
         code, _, err = answer(capfd, "recipe", "get", name)
         assert code == 2 and err.startswith("There is no recipe") and err.count("\n") == 1

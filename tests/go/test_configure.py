@@ -102,7 +102,7 @@ def test_configure_suggests_names_and_writes_nothing(tmp_path):
     ]:
         with pytest.raises(DGLError, match="did you mean"):
             configure(*arguments, tmp_path / "cfg.yaml")
-    with pytest.raises(DGLError, match="expected charged"):
+    with pytest.raises(DGLError, match="expected one of charged"):
         configure("nbody", "shapes", "egnn", tmp_path / "cfg.yaml")
     assert not list(tmp_path.iterdir())
 

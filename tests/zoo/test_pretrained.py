@@ -192,7 +192,7 @@ def test_a_file_comes_before_a_name(tmp_path, monkeypatch):
 
 
 def test_it_needs_no_more_than_the_core(tmp_path):
-    extras = ("yaml", "typer", "dglgo", "ruamel", "jinja2", "pydantic", "h5py", "matplotlib", "trimesh")
+    extras = ("yaml", "typer", "dglgo", "ruamel", "jinja2", "h5py", "matplotlib", "trimesh")
     code = f"import sys; sys.modules.update(dict.fromkeys({extras!r})); import dgl_orient; "
     code += f"print(len(dgl_orient.pretrained({DEFAULT!r}).meta.class_names))"
     environment = os.environ | {"PYTHONPATH": str(TOP), "DGLBACKEND": "pytorch"}

@@ -33,7 +33,7 @@ def test_summary_by_hand():
     assert summary["n10"]["linear"] == expected
 
 
-def test_networks_with_a_common_prefix_are_told_apart():
+def test_networks_with_a_common_prefix_are_distinguished():
     names = ("egnn", "egnn-inverse", "egnn-inverse-tuned")
     runs = {f"n10_{model}_0_1": _record(number, 1) for number, model in enumerate(names)}
     summary = Results(runs, {}, {}).summary()["n10"]
