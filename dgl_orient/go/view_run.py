@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from dgl import DGLError, DGLGraph
-from torch import Tensor, nn
-from tqdm import tqdm
+from torch import Tensor
 
 from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
-from ..graph import knn_graph, point_cloud
 from ..metrics import PartIoU
-from ..metrics.orientation import CORRUPTIONS, OrientationSample, orientation_quality
-from ..models.orientation_encoder import OrientationEncoder
-from ..models.tracing import trace_orientations
 from ..plot.prediction_colors import angular_error
 from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_figure, write_text
@@ -35,7 +28,7 @@ from ..plot.training_figure import (
     trajectories,
 )
 from ..train.predict import predict
-from ..train.training_folder import versions
+from ..zoo.quality import measure_quality
 from ..zoo.trained_model import TrainedModel, load_trained_model
 
 __all__ = ["view_quality", "view_run"]
@@ -131,71 +124,20 @@ def view_quality(
     progress: bool = True,
     allow_plugins: bool = False,
 ) -> list[Path]:
-    """Measure a trained network's orientations beside those of the untrained network; return the files.
+    """Draw the quality of a trained network's orientations; return the picture and the numbers, a .json file.
 
-    The shapes are the first ``num_clouds`` of the network's test set, sampled twice as densely: see
-    :func:`dgl_orient.metrics.orientation_quality`. The numbers go to a .json file beside the picture.
+    See :func:`dgl_orient.zoo.quality.measure_quality`.
     """
     path = output_path(out, "quality")
-    if num_clouds < 1:
-        raise DGLError(f"Expected at least 1 cloud to measure on, got {num_clouds}.")
-    trained = load_trained_model(checkpoint, allow_plugins=allow_plugins)
-    if "data" not in trained.recipe:
-        raise DGLError(f"{trained.path} was trained without a recipe, so that its test set is not known.")
-    recipe, num_points = trained.recipe, trained.num_points
-    networks = {"trained": trained.model, "untrained": _reset_orientations(trained, seed)}
-    if num_points is None:
-        raise DGLError(
-            f"The data set {recipe['data']['name']!r} does not say how many points its clouds have, so that "
-            f"no second sample of its shapes can be made; measure a network of another data set."
-        )
-    shapes = data_set({**recipe, "data": recipe["data"] | {"num_points": 2 * num_points}}, "test")
-    num_clouds = min(num_clouds, len(shapes))
-    quality = {}
-    for name, model in networks.items():
-        bar = tqdm(range(num_clouds), name, unit="shape", disable=None if progress else True)
-        clouds = (_cloud(shapes[index]) for index in bar)
-        has_classes = name == "trained" and trained.pipeline == "pointcls"
-        quality[name] = orientation_quality(functools.partial(_sight, model, has_classes), clouds, seed=seed)
-    title = (
-        f"Orientations of {recipe['model']['name']} on {num_clouds} test clouds of {recipe['data']['name']}, "
-        f"{num_points} points"
+    record = measure_quality(
+        load_trained_model(checkpoint, allow_plugins=allow_plugins), num_clouds, seed, progress
     )
-    amounts = {name: list(amounts) for name, (_, amounts) in CORRUPTIONS.items()}
-    settings = {"num_clouds": num_clouds, "num_points": num_points, "seed": seed, "amounts": amounts}
-    record = {"networks": quality, "settings": settings, "recipe": recipe, "versions": versions()}
+    recipe, settings = record["recipe"], record["settings"]
+    title = (
+        f"Orientations of {recipe['model']['name']} on {settings['num_clouds']} test clouds of "
+        f"{recipe['data']['name']}, {settings['num_points']} points"
+    )
     return [
-        save_figure(quality_figure(quality, title), path, title),
+        save_figure(quality_figure(record["networks"], title), path, title),
         write_text(json.dumps(record, indent=1) + "\n", path.with_suffix(".json")),
     ]
-
-
-def _cloud(item: DGLGraph | tuple[DGLGraph, Tensor]) -> tuple[Tensor, int | None]:
-    graph, label = item if isinstance(item, tuple) else (item, None)
-    return graph.ndata["pos"], None if label is None else int(label)
-
-
-def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
-    """The network with randomly initialised orientations."""
-    if not isinstance(getattr(trained.model, "orientation_encoder", None), OrientationEncoder):
-        raise DGLError(
-            f"The network {trained.recipe['model']['name']} of {trained.path} has no orientations at several "
-            f"scales to measure; give a checkpoint of oriented-dgcnn or oriented-rscnn."
-        )
-    model = copy.deepcopy(trained.model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed % 2**64)
-        model.orientation_encoder.net.reset_parameters()
-    return model
-
-
-def _sight(model: nn.Module, has_classes: bool, pos: Tensor) -> OrientationSample:
-    """The orientations of a point cloud, and its logits."""
-    encoder = model.orientation_encoder
-    graph = knn_graph(pos, encoder.k)
-    if has_classes:
-        trace = trace_orientations(model, lambda: model(point_cloud(pos)))
-    else:
-        trace = trace_orientations(encoder, lambda: encoder(graph, pos))
-    vectors = encoder.net.vectors(graph, pos)
-    return OrientationSample(trace.orient, vectors, trace.output[0] if has_classes else None)

@@ -12,8 +12,8 @@ import torch
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
 from dgl_orient.go import cli, view_cloud, view_run
-from dgl_orient.go.view_cloud import compute_poses, read_input
 from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
+from dgl_orient.zoo.poses import compute_poses, read_input
 from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 

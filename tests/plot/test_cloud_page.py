@@ -9,6 +9,7 @@ from dgl import DGLError
 from plotly.graph_objects import Figure
 
 from dgl_orient.geometry import random_rotation, to_global
+from dgl_orient.graph import knn_graph
 from dgl_orient.models.orientation_encoder import OrientationEncoder
 from dgl_orient.models.tracing import trace_orientations
 from dgl_orient.plot import (
@@ -40,7 +41,7 @@ def clouds() -> list[OrientedCloud]:
     for number in range(2):
         rotation = random_rotation(dtype=torch.float64) if number else torch.eye(3, dtype=torch.float64)
         rotated = to_global(rotation, pos)
-        trace = trace_orientations(net, lambda rotated=rotated: net(rotated, torch.tensor([150])))
+        trace = trace_orientations(net, lambda rotated=rotated: net(knn_graph(rotated, net.k), rotated))
         chosen = dict(title=f"pose {number}", level_sizes=trace.level_sizes, rotation=rotation)
         chosen["arrow_points"] = clouds[0].arrow_points if clouds else None
         clouds.append(oriented_cloud(rotated, trace.orient, trace.global_orient, colorings, **chosen))

@@ -204,7 +204,7 @@ def test_it_needs_no_more_than_the_core(tmp_path):
 
 def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, network, tmp_path):
     """Random points would be nearer to each other."""
-    from dgl_orient.go.view_cloud import read_input
+    from dgl_orient.zoo.poses import read_input
     from dgl_orient.zoo.trained_model import load_trained_model
 
     write_cloud(tmp_path / "chair.npz", chair)
