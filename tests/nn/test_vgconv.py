@@ -71,7 +71,11 @@ def assert_equal_with_gradients(fast, plain, inputs):
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize(
+    "variant",
+    VARIANTS,
+    ids=lambda each: ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in each.items()),
+)
 def test_equals_the_formula_in_values_and_gradients(variant):
     pos = ball(12).requires_grad_()
     graph = dgl_orient.knn_graph(pos, 4)
