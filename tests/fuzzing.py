@@ -1,4 +1,4 @@
-"""Mutated files for every reader: each gives finite points or a ``DGLError``, in bounded memory.
+"""Mutated files for every reader, recipes and checkpoints: each is read or a ``DGLError``, in bounded memory.
 
 ``python -m tests.fuzzing --minutes 10`` runs it for longer than the tests do.
 """
@@ -24,11 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from dgl import DGLError
 
+from dgl_orient.config import recipe as recipes
+from dgl_orient.config.build import make_model
 from dgl_orient.data import PointCloudDataset, PointClouds, read_cloud
 from dgl_orient.data.folder_listing import list_shape_files
 from dgl_orient.data.io.hdf5 import read_hdf5
 from dgl_orient.data.io.tables import read_table
+from dgl_orient.train import checkpoint
+from dgl_orient.zoo.trained_model import load_trained_model
 from tests.data.io.samples import CLOUDS, MESHES
+from tests.go import tiny
 
 try:
     import h5py
@@ -118,6 +123,32 @@ def _hdf5_content() -> bytes:
     return file.getvalue()
 
 
+def _load_recipe(path: Path) -> None:
+    try:
+        recipes.load(path)
+    except recipes.RecipeError as error:
+        assert error.problems and not any("\n" in problem for problem in error.problems)
+
+
+def _load_checkpoint(path: Path) -> None:
+    """A checkpoint with the mutated header, or the bytes themselves where they are no JSON."""
+    try:
+        header = json.loads(path.read_bytes())
+        checkpoint.save(path, header | {"weights": _WEIGHTS})
+    except (ValueError, TypeError, OverflowError):
+        pass
+    try:
+        load_trained_model(path)
+    except DGLError as error:
+        assert str(path) in str(error), f"not a sentence about the file: {error}"
+
+
+_RECIPE = tiny.recipe("pointcls")
+_METADATA = {"num_classes": 3, "class_names": ["chair", "mug", "lamp"], "gravity": "z"}
+_WEIGHTS = checkpoint.weights_of(make_model(_RECIPE, _METADATA))
+_HEADER = {"task": "pointcls", "recipe": _RECIPE, "metadata": _METADATA, "tests": {"test": {"accuracy": 0.5}}}
+
+
 def _as_bytes(content: str | bytes) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
@@ -128,6 +159,8 @@ TARGETS = [
     Target("modelnet.txt", b"0.5,1,2,0,0,1\n3,4,5,0,1,0\n", _read_table),
     Target("cache.bin", _CACHE_CONTENT, _read_cache),
     *([] if h5py is None else [Target("arrays.h5", _hdf5_content(), _read_hdf5)]),
+    Target("recipe.yaml", json.dumps(_RECIPE, indent=1).encode(), _load_recipe),
+    Target("checkpoint.pth", json.dumps(_HEADER).encode(), _load_checkpoint),
     Target("listing.csv", b"path,label,split\nlisting.csv,a,train\n", _list_files),
 ]
 
@@ -162,7 +195,9 @@ def limited_memory(size: int = MEMORY) -> Iterator[None]:
 
 def mutate(name: str, content: bytes, rng: random.Random) -> bytes:
     """The content with one to four random changes, in the container or in what it contains."""
-    inner = {".glb": _mutate_glb, ".npz": _mutate_npz}.get(Path(name).suffix)
+    inner = {".glb": _mutate_glb, ".npz": _mutate_npz, ".pth": _mutate_header, ".yaml": _mutate_header}.get(
+        Path(name).suffix
+    )
     if inner is not None and rng.random() < 0.7:
         return inner(content, rng)
     for _ in range(rng.randint(1, 4)):
@@ -220,6 +255,14 @@ def _mutate_glb(content: bytes, rng: random.Random) -> bytes:
     text += b" " * (-len(text) % 4)
     size = struct.pack("<II", 20 + len(text) + len(rest), len(text))
     return content[:8] + size + content[16:20] + text + rest
+
+
+def _mutate_header(content: bytes, rng: random.Random) -> bytes:
+    """JSON, which is YAML too, with other values."""
+    header = json.loads(content)
+    for _ in range(rng.randint(1, 3)):
+        _mutate_json(header, rng)
+    return json.dumps(header).encode()
 
 
 def _mutate_json(value: dict | list, rng: random.Random) -> None:
