@@ -76,7 +76,7 @@ class DGCNN(nn.Module):
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
-    def light(cls, num_classes: int, **arguments) -> DGCNN:
+    def light(cls, num_classes: int, **arguments: object) -> DGCNN:
         """A small network; arguments as in the constructor."""
         return cls(num_classes, **(_LIGHT | arguments))
 
@@ -198,7 +198,7 @@ class OrientedDGCNN(nn.Module):
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
-    def light(cls, num_classes: int, **arguments) -> OrientedDGCNN:
+    def light(cls, num_classes: int, **arguments: object) -> OrientedDGCNN:
         """A small network; arguments as in the constructor."""
         small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
         return cls(num_classes, **(small | arguments))

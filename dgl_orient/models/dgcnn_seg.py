@@ -166,7 +166,7 @@ class DGCNNSeg(_Segmentation):
         self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, 1)
 
     @classmethod
-    def light(cls, num_outputs: int, **arguments) -> DGCNNSeg:
+    def light(cls, num_outputs: int, **arguments: object) -> DGCNNSeg:
         """A small network; arguments as in the constructor."""
         return cls(num_outputs, **(_LIGHT | arguments))
 
@@ -272,7 +272,7 @@ class OrientedDGCNNSeg(_Segmentation):
         self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
 
     @classmethod
-    def light(cls, num_outputs: int, **arguments) -> OrientedDGCNNSeg:
+    def light(cls, num_outputs: int, **arguments: object) -> OrientedDGCNNSeg:
         """A small network; arguments as in the constructor."""
         small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
         return cls(num_outputs, **(small | arguments))

@@ -146,7 +146,7 @@ class RSCNN(nn.Module):
         self.logits = nn.Linear(self.head.out_feats, num_classes)
 
     @classmethod
-    def light(cls, num_classes: int, **arguments) -> RSCNN:
+    def light(cls, num_classes: int, **arguments: object) -> RSCNN:
         """A small network; arguments as in the constructor."""
         return cls(num_classes, **(_LIGHT | arguments))
 
@@ -250,7 +250,7 @@ class OrientedRSCNN(nn.Module):
         self.logits = nn.Linear(self.head.out_feats, num_classes)
 
     @classmethod
-    def light(cls, num_classes: int, **arguments) -> OrientedRSCNN:
+    def light(cls, num_classes: int, **arguments: object) -> OrientedRSCNN:
         """A small network; arguments as in the constructor."""
         small = _LIGHT | dict(num_orientations=2, orientation_k=16)
         return cls(num_classes, **(small | arguments))

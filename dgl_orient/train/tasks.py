@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
+from ..metrics.average import Average
 from .settings import Settings
 
 __all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task"]
@@ -50,11 +51,11 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def metric(self):
+    def metric(self) -> Average:
         """A new metric, such as those in :mod:`dgl_orient.metrics`."""
 
     @abstractmethod
-    def update(self, metric, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
+    def update(self, metric: Average, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
         """Count a batch."""
 
     def is_better(self, value: float, than: float) -> bool:
