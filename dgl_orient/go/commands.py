@@ -113,7 +113,9 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
     else:
         from .export import script_of
 
-        write_file(output, script_of(recipes.check(recipe)).encode())
+        # A folder of its own: that of the recipe may hold what the recipe has trained.
+        script = script_of(recipes.check(recipe), save_path=f"{Path(output).stem}_results")
+        write_file(output, script.encode())
 
 
 def _read(cfg: str, allow_plugins: bool) -> dict:

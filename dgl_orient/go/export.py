@@ -40,8 +40,10 @@ _FOLLOWING = {
 }
 
 
-def script_of(recipe: Mapping[str, object]) -> str:
+def script_of(recipe: Mapping[str, object], save_path: str | None = None) -> str:
     """The source of a script that trains what a checked recipe trains.
+
+    Its results go to ``save_path``, by default that of the recipe.
 
     Examples
     --------
@@ -55,6 +57,8 @@ def script_of(recipe: Mapping[str, object]) -> str:
     pipeline = recipe["pipeline_name"]
     settings = Settings.of(recipe["general_pipeline"]).as_dict()
     used = {name: value for name, value in settings.items() if name in recipe["general_pipeline"]}
+    if save_path is not None:
+        used["save_path"] = save_path
     if used.get("augmentation"):
         used["augmentation"] = {name: value for name, value in used["augmentation"].items() if value}
     return _rendered(

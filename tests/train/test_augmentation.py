@@ -57,7 +57,7 @@ def test_fit_rotates_clouds_as_its_protocol_says(tmp_path):
 
 
 def test_training_clouds_are_augmented_and_others_not(tmp_path):
-    clouds = recorded(tmp_path, protocol=None, augment={"scale": [2.0, 3.0], "sample": 20}).clouds
+    clouds = recorded(tmp_path, protocol=None, augmentation={"scale": [2.0, 3.0], "num_points": 20}).clouds
     assert all(len(each) == 20 and each.norm(dim=1).max() > 1.9 for each in clouds[True])
     assert all(len(each) == 24 and each.norm(dim=1).max() < 1.01 for each in clouds[False])
 
@@ -77,7 +77,7 @@ def test_the_transform_of_a_data_set_comes_first_and_once(tmp_path):
 
 @pytest.mark.parametrize("pipeline", ["pointcls", "normals"])
 def test_fit_from_python_trains_what_a_recipe_trains(pipeline, tmp_path):
-    general = dict(augment={"jitter": 0.02, "scale": [0.8, 1.25]}, protocol="z/so3", seed=3)
+    general = dict(augmentation={"jitter": 0.02, "scale": [0.8, 1.25]}, protocol="z/so3", seed=3)
     general |= {"label_smoothing": 0.2} if pipeline == "pointcls" else {"signed": False}
     recipe = tiny.recipe(pipeline, **general)
     tiny.train(recipe, tmp_path / "recipe")
