@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +44,7 @@ def by_fit(recipe: dict, folder: Path) -> None:
 
 def by_script(recipe: dict, folder: Path) -> None:
     (folder / "script.py").write_text(script_of(recipe))
-    environment = os.environ | {"PYTHONPATH": str(TOP)}
-    subprocess.run(
-        [sys.executable, "script.py"], cwd=folder, env=environment, check=True, capture_output=True
-    )
+    runpy.run_path(str(folder / "script.py"), run_name="__main__")
 
 
 @pytest.mark.parametrize("pipeline", ["pointcls", "partseg"])
