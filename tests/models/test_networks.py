@@ -68,8 +68,16 @@ def settled(model, pos):
 
 
 @pytest.mark.parametrize("name", ORIENTED)
-@pytest.mark.parametrize("initial_feats", ["canonical", "all_scales", "all_scales+vectors", "constant"])
-@pytest.mark.parametrize("far", [0.0, 1e6])
+@pytest.mark.parametrize(
+    "initial_feats, far",
+    [
+        ("canonical", 0.0),
+        ("canonical", 1e6),
+        ("all_scales", 0.0),
+        ("all_scales+vectors", 1e6),
+        ("constant", 0.0),
+    ],
+)
 def test_predictions_are_equivariant(name, initial_feats, far):
     pos = ball(sum(SIZES))
     model = settled(MODELS[name](initial_feats=initial_feats).double(), pos)
