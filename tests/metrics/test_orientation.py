@@ -132,5 +132,5 @@ def test_quality_is_rotation_invariant():
 
 
 def test_no_shapes_are_refused():
-    with pytest.raises(DGLError, match="at least one shape"):
+    with pytest.raises(DGLError):
         orientation_quality(from_coordinates, [])

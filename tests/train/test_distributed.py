@@ -102,7 +102,7 @@ def test_alone_there_is_nothing_to_share():
 
 @pytest.mark.parametrize("name", ["toaster", "meta", 3.5])
 def test_an_unknown_device_is_a_sentence(name):
-    with pytest.raises(DGLError, match="Expected a device such as 'cpu'"), distributed.process_group(name):
+    with pytest.raises(DGLError), distributed.process_group(name):
         pass
 
 

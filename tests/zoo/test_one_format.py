@@ -93,7 +93,7 @@ def test_a_network_of_ones_own_gets_its_weights_back(tmp_path):
     weights = checkpoint.load(path)["weights"]
     assert all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
     assert network.meta.num_points == 24 and network.meta.class_names == sets[0].class_names
-    with pytest.raises(DGLError, match="differ"):
+    with pytest.raises(DGLError):
         dgl_orient.pretrained(path, model=OwnNetwork(10, 9))
 
 

@@ -142,7 +142,7 @@ def test_a_guard_ends_with_the_network_it_is_for():
         nn.Linear(2000, 2000)
     shared = dict.fromkeys(map(str, range(2000)), torch.zeros(1000))
     for few in ({}, shared):
-        with checkpoint.no_larger_than(few), pytest.raises(DGLError, match="larger than its weights"):
+        with checkpoint.no_larger_than(few), pytest.raises(DGLError):
             nn.Linear(2000, 2000)
     nn.Linear(2000, 2000)
 

