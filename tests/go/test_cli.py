@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -312,7 +313,7 @@ def test_a_closed_stderr_is_no_error(training, in_folder):
         ["train"],
         ["apply", "--cpt", "results/run_0.pth", "cloud.ply"],
     ):
-        program = f"{sys.executable} -m dgl_orient {' '.join(arguments)} 2>&-"
+        program = f"{shlex.quote(sys.executable)} -m dgl_orient {' '.join(arguments)} 2>&-"
         environ = {**os.environ, "PYTHONPATH": str(TOP)}
         assert subprocess.run(["sh", "-c", program], cwd=in_folder, env=environ).returncode == 0
     assert (in_folder / "results" / "results.json").exists()
