@@ -42,7 +42,7 @@ def list_shape_files(source: Path) -> list[ShapeFile]:
     """
     shapes = _read_csv(source) if source.is_file() else _walk(source)
     for shape in shapes:
-        if not shape.path.is_file():
+        if not os.path.isfile(shape.path):  # where Path.is_file raises for names that are too long
             raise DGLError(f"There is no file {shape.path}, which is listed in {source}: correct the path.")
     _check_splits(source, shapes)
     return shapes

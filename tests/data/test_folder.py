@@ -300,3 +300,9 @@ def test_folders_that_link_to_each_other_are_seen_once(tmp_path):
 def test_classes_may_be_named_by_numbers_of_any_length():
     assert _sort_names({"10", "9", "9" * 5000}) == ["10", "9", "9" * 5000]
     assert _sort_names({"10", "9", "9" * 90}) == ["9", "10", "9" * 90]
+
+
+def test_a_listed_name_that_is_too_long_is_a_sentence(tmp_path):
+    (tmp_path / "list.csv").write_text(f"path,label\n{'a' * 300}.xyz,chair\n")
+    with pytest.raises(DGLError, match="list.csv"):
+        list_shape_files(tmp_path / "list.csv")
