@@ -28,9 +28,16 @@ CLOUDS, POINTS, CLASSES = 8, 1024, 40
 def run(full: bool, seed: int) -> list[dict]:
     """Time, fraction and lower bound of each stage, forward and backward, and of the whole step."""
     torch.manual_seed(seed)
-    repeats = 7 if full else 1
     rate, bandwidth = _matmul_rate(), _copy_bandwidth()
-    net = OrientedDGCNN(CLASSES)
+    rows = [{"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}]
+    for name, make in (("default", OrientedDGCNN), ("paper", OrientedDGCNN.paper)):
+        rows += [{"preset": name} | row for row in _rows(make(CLASSES), 7 if full else 1, rate, bandwidth)]
+    for row in rows:
+        print(row, flush=True)
+    return rows
+
+
+def _rows(net: OrientedDGCNN, repeats: int, rate: float, bandwidth: float) -> list[dict]:
     cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * POINTS, 3), [POINTS] * CLOUDS)
     seconds = {name: [] for name in ("kNN", "orientation", "convs", "head", "optimizer", "whole step")}
     for _ in range(repeats + 1):
@@ -38,15 +45,13 @@ def run(full: bool, seed: int) -> list[dict]:
             seconds[name].append(value)
     bounds = _bounds(net, cloud, rate, bandwidth)
     whole = median(seconds["whole step"][1:])
-    rows = [{"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}]
+    rows = []
     for name, values in seconds.items():
         value, bound = median(values[1:]), bounds.get(name, sum(bounds.values()))
         row = {"stage": name, "ms": round(1e3 * value, 1), "fraction": round(value / whole, 3)}
         if name != "optimizer":
             row |= {"bound ms": round(1e3 * bound, 1), "times the bound": round(value / bound, 1)}
         rows.append(row)
-    for row in rows:
-        print(row, flush=True)
     return rows
 
 

@@ -50,7 +50,7 @@ _FUNCTIONS = {"knn_graph": ".graph", "point_cloud": ".graph", "pretrained": ".zo
 
 
 def __getattr__(name: str):
-    # Imported on first access, so that the command line answers --help without importing torch.
+    # Imported on first access, so that the command line prints its help without importing torch.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "__version__":

@@ -6,7 +6,7 @@ import difflib
 import reprlib
 from collections.abc import Iterable
 
-__all__ = ["nearest", "shown"]
+__all__ = ["nearest", "printable", "shown"]
 
 
 def shown(value: object) -> str:
@@ -33,3 +33,17 @@ def nearest(word: object, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {lower[close[0]]!r}?"
     return f"expected one of {', '.join(known)}." if known else "expected nothing there."
+
+
+def printable(string: str) -> str:
+    r"""A string with escapes in the place of what a terminal might take for commands.
+
+    Examples
+    --------
+    >>> from dgl_orient._messages import printable
+    >>> printable("mug\x1b[2J")
+    'mug\\x1b[2J'
+    """
+    if string.isprintable():
+        return string
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in string)

@@ -9,7 +9,7 @@ import torch
 from dgl.ops import segment_reduce
 from torch import Tensor
 
-__all__ = ["segment_max", "segment_mean", "segment_sum"]
+__all__ = ["segment_max", "segment_mean", "segment_median", "segment_sum"]
 
 
 def segment_sum(seglen: Tensor, value: Tensor) -> Tensor:
@@ -66,6 +66,28 @@ def segment_max(seglen: Tensor, value: Tensor) -> Tensor:
     if len(value) == 0:
         return value.new_zeros(len(seglen), value.shape[1])
     return _SegmentMax.apply(value, seglen)
+
+
+def segment_median(seglen: Tensor, value: Tensor) -> Tensor:
+    """The lower median over each segment, ``(B, C)``; arguments as in :func:`segment_sum`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient._segment import segment_median
+    >>> segment_median(torch.tensor([3, 0, 1]), torch.tensor([[1.0], [9.0], [2.0], [5.0]])).T
+    tensor([[2., 0., 5.]])
+    """
+    lengths = seglen.cpu()
+    if len(value) == 0:
+        return value.new_zeros(len(lengths), value.shape[1])
+    if bool((lengths == lengths[0]).all()):
+        return value.unflatten(0, (len(lengths), -1)).median(1)[0]
+    medians = [
+        part.median(0)[0] if len(part) else value.new_zeros(value.shape[1])
+        for part in value.split(lengths.tolist())
+    ]
+    return torch.stack(medians)
 
 
 class _SegmentMax(torch.autograd.Function):

@@ -1,9 +1,9 @@
-"""Make the gallery: pictures of a trained network's orientations on shapes, and the page that shows them.
+"""Make the gallery: pictures of the pretrained model's orientations and others, and the page that shows them.
 
-    python examples/gallery.py --cpt results/run_0.pth --out docs/gallery
+    python examples/gallery.py --out docs/gallery
 
-writes the pictures into docs/gallery and the page docs/gallery.md. The network is one for pointcls, trained
-on shapes; --partseg and --normals add pictures of such networks' predictions.
+writes the pictures into docs/gallery and the page docs/gallery.md. Networks for classes, parts and normals of
+shapes are trained in the folder of --runs, unless they are there already.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from pathlib import Path
 from dgl import DGLError
 
 from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.go.commands import train
 from dgl_orient.go.environment import prepare
-from dgl_orient.go.view_cloud import view_cloud
+from dgl_orient.go.recipes import copy_recipe
+from dgl_orient.go.view_cloud import view_cloud, view_folder
 from dgl_orient.go.view_run import view_quality, view_run
-from dgl_orient.plot import PlotOptions
+from dgl_orient.plot import Camera, PlotOptions
 from dgl_orient.plot.saving import output_path, write_text
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.weights import DEFAULT
+from dgl_orient.zoo.loading import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
-MAX_BYTES = 150_000  # of a picture
+NUM_POINTS = {"dense": 20_000, "labelled": 4_096}
+MAX_BYTES = 300_000  # of a picture
 MAX_PIXELS = 1600  # of its longer side
+UPRIGHT = Camera(up=Shapes.gravity)
 
 
 def shrink(path: Path) -> None:
@@ -38,7 +43,7 @@ def shrink(path: Path) -> None:
     picture.thumbnail((MAX_PIXELS, MAX_PIXELS), Image.Resampling.LANCZOS)
     while True:
         buffer = io.BytesIO()
-        picture.quantize(96, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
+        picture.quantize(200, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
         if buffer.tell() <= MAX_BYTES:
             break
         smaller = [round(0.85 * side) for side in picture.size]
@@ -46,24 +51,36 @@ def shrink(path: Path) -> None:
     path.write_bytes(buffer.getvalue())
 
 
-def write_shapes(folder: Path) -> dict[str, Path]:
-    """One test shape of each class as a file in a folder of the class's name, with normals and parts."""
-    # All classes, since a choice of them would number the parts differently.
-    shapes = Shapes("test", num_points=2048, num_shapes=10)
-    files = {}
-    for name in CLASSES:
-        graph, _ = shapes[shapes.class_names.index(name)]
-        (folder / name).mkdir()
-        files[name] = folder / name / f"{name}.ply"
-        write_cloud(files[name], **{key: values.numpy() for key, values in graph.ndata.items()})
-    return files
+def write_shapes(folder: Path) -> None:
+    """Test shapes as files: ``dense/plane.ply``, and ``labelled/plane/plane.ply`` with normals and parts."""
+    for kind, num_points in NUM_POINTS.items():
+        # All classes, since a choice of them would number the parts differently.
+        shapes = Shapes("test", num_points=num_points, num_shapes=10)
+        for name in CLASSES:
+            graph, _ = shapes[shapes.class_names.index(name)]
+            data = {key: values.numpy() for key, values in graph.ndata.items()}
+            path = folder / kind / f"{name}.ply" if kind == "dense" else folder / kind / name / f"{name}.ply"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_cloud(path, **({"pos": data["pos"]} if kind == "dense" else data))
+
+
+def trained_network(pipeline: str, runs: Path) -> Path:
+    """The checkpoint of a network for a pipeline on shapes, which is trained if it is missing."""
+    folder = runs / pipeline
+    if not (folder / "run_0.pth").exists():
+        runs.mkdir(parents=True, exist_ok=True)
+        recipe = copy_recipe(f"{pipeline}_shapes_oriented-dgcnn-quick.yaml", runs)
+        content = recipe.read_text(encoding="utf-8")
+        recipe.write_text(content.replace("save_path: results", f"save_path: {folder}"), encoding="utf-8")
+        train(str(recipe), resume=False, allow_plugins=False, progress=True)
+    return folder / "run_0.pth"
 
 
 class Gallery:
     """Pictures in a folder, and the lines of the page beside it."""
 
-    def __init__(self, folder: Path, files: dict[str, Path]) -> None:
-        self.folder, self.files = folder, files
+    def __init__(self, folder: Path, shapes: Path) -> None:
+        self.folder, self.shapes = folder, shapes
         self.lines: list[str] = []
 
     def add(self, *lines: str) -> None:
@@ -78,23 +95,26 @@ class Gallery:
         self,
         shape: str,
         name: str,
-        checkpoint: Path,
+        checkpoint: str | Path,
         caption: str,
         options: PlotOptions | None = None,
         **chosen,
     ) -> None:
-        view_cloud(self.files[shape], checkpoint, self.folder / name, options, **chosen)
+        options = options or PlotOptions(camera=UPRIGHT)
+        out = self.folder / name
+        view_cloud(self.shapes / shape, checkpoint, out, options, is_upright=False, **chosen)
         self.picture(name, caption)
 
 
-def add_clouds(gallery: Gallery, checkpoint: Path, num_points: int | None) -> None:
+def add_clouds(gallery: Gallery, checkpoint: str) -> None:
     gallery.add(
-        "Red arrows are first axes and green arrows second axes of the points' orientations; colours are "
-        "distances from the centroid. The title has the predicted class and its probability. Each picture "
-        "is made by `dgl-orient view SHAPE.ply --cpt run_0.pth --out SHAPE.png`."
+        "Red arrows are first axes and green arrows second axes of the orientations of 40 points. The titles "
+        "have the predicted class and its probability (`dgl-orient view shapes --up z --out shapes.png`)."
     )
-    for shape in CLASSES:
-        gallery.cloud(shape, f"{shape}.png", checkpoint, f"orientations of a {shape}", num_points=num_points)
+    chosen = dict(is_upright=False, progress=False)
+    out = gallery.folder / "shapes.png"
+    view_folder(gallery.shapes / "dense", checkpoint, out, PlotOptions(camera=UPRIGHT), **chosen)
+    gallery.picture("shapes.png", "orientations of six shapes")
     gallery.add(
         "## The same shape in several poses",
         "",
@@ -102,35 +122,37 @@ def add_clouds(gallery: Gallery, checkpoint: Path, num_points: int | None) -> No
         "have the largest distance of the arrows' tips from those of the first, as a fraction of the radius "
         "(`--poses 4 --global`). The large arrows are the whole cloud's orientation.",
     )
-    options = PlotOptions(show_global=True, num_arrows=60)
+    options = PlotOptions(show_global=True, camera=UPRIGHT)
     caption = "a plane in four poses, and rotated back"
-    gallery.cloud("plane", "poses.png", checkpoint, caption, options, num_poses=4, num_points=num_points)
+    gallery.cloud("dense/plane.ply", "poses.png", checkpoint, caption, options, num_poses=4)
     gallery.add(
         "## Levels and several orientations",
         "",
         "From the points' own orientations to those of coarser and coarser levels and of the whole cloud "
         "(`--level all --orientation all`).",
     )
-    chosen = dict(options=PlotOptions(num_arrows=60), levels="all", orientations="all", num_points=num_points)
-    gallery.cloud("chair", "levels.png", checkpoint, "a chair's orientations at all levels", **chosen)
+    chosen = dict(levels="all", orientations="all")
+    gallery.cloud(
+        "dense/chair.ply", "levels.png", checkpoint, "a chair's orientations at all levels", **chosen
+    )
 
 
-def add_predictions(gallery: Gallery, partseg: Path | None, normals: Path | None) -> None:
-    arrows, errors = PlotOptions(num_arrows=40), PlotOptions(num_arrows=0, color="error")
-    if partseg:
-        gallery.add(
-            "## Parts", "", "Predicted parts, and where they are wrong (`--color part`, `--color error`)."
-        )
-        gallery.cloud("chair", "parts.png", partseg, "predicted parts of a chair", arrows)
-        gallery.cloud("chair", "parts_error.png", partseg, "wrong parts", errors)
-    if normals:
-        gallery.add(
-            "## Normals",
-            "",
-            "Predicted normals as colours, and their error in degrees (`--color normal`, `--color error`).",
-        )
-        gallery.cloud("mug", "normals.png", normals, "predicted normals of a mug", arrows)
-        gallery.cloud("mug", "normals_error.png", normals, "errors of normals", errors)
+def add_predictions(gallery: Gallery, partseg: Path, normals: Path) -> None:
+    arrows = PlotOptions(camera=UPRIGHT)
+    errors = PlotOptions(num_arrows=0, color="error", camera=UPRIGHT)
+    gallery.add(
+        "## Parts", "", "Predicted parts, and where they are wrong (`--color part`, `--color error`)."
+    )
+    chair, mug = "labelled/chair/chair.ply", "labelled/mug/mug.ply"
+    gallery.cloud(chair, "parts.png", partseg, "predicted parts of a chair", arrows)
+    gallery.cloud(chair, "parts_error.png", partseg, "wrong parts", errors)
+    gallery.add(
+        "## Normals",
+        "",
+        "Predicted normals as colours, and their error in degrees (`--color normal`, `--color error`).",
+    )
+    gallery.cloud(mug, "normals.png", normals, "predicted normals of a mug", arrows)
+    gallery.cloud(mug, "normals_error.png", normals, "errors of normals", errors)
 
 
 def add_quality(gallery: Gallery, checkpoint: Path, num_clouds: int) -> None:
@@ -163,40 +185,42 @@ def add_quality(gallery: Gallery, checkpoint: Path, num_clouds: int) -> None:
 
 def make(options: argparse.Namespace) -> list[str]:
     """Write all pictures; the lines of the page."""
-    trained = load_trained_model(options.cpt)
-    if trained.pipeline != "pointcls":
-        raise DGLError(f"Expected --cpt of a network for pointcls, got one for {trained.pipeline}.")
+    model = load_trained_model(options.cpt)
+    if model.pipeline != "pointcls":
+        raise DGLError(f"Expected --cpt of a network for pointcls, got one for {model.pipeline}.")
     output_path("gallery.png", "")  # raises without matplotlib, before any work
+    networks = {name: trained_network(name, options.runs) for name in ("pointcls", "partseg", "normals")}
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        gallery = Gallery(options.out, write_shapes(Path(folder)))
-        recipe = trained.recipe
-        given = {"partseg": options.partseg, "normals": options.normals}
-        flags = "".join(f" --{name} CPT" for name, path in given.items() if path)
+        write_shapes(Path(folder))
+        gallery = Gallery(options.out, Path(folder))
         gallery.add(
             "# Orientations of shapes",
             "",
-            f"Pictures of `{recipe['model']['name']}`, trained for `{recipe['pipeline_name']}` on "
-            f"`{recipe['data']['name']}` with {trained.num_points} points per cloud. All of this page is "
-            f"made by `python examples/gallery.py --cpt run_0.pth{flags} --out docs/{options.out.name}`.",
+            f"Pictures of {_name(options.cpt)} on generated shapes, and of networks for parts, normals and "
+            f"classes that the `-quick` recipes train on such shapes. It is redrawn by "
+            f"`python examples/gallery.py --out docs/{options.out.name}`.",
         )
-        add_clouds(gallery, options.cpt, options.points)
-        add_predictions(gallery, options.partseg, options.normals)
-        add_quality(gallery, options.cpt, options.clouds)
-        if (options.cpt.parent / "run_0" / "log.jsonl").exists():
-            gallery.add("## Its training", "", "`dgl-orient view RUN_DIR --out training.png`")
-            view_run(options.cpt.parent, options.out / "training.png", progress=False)
-            gallery.picture("training.png", "training curves and the confusion matrix")
+        add_clouds(gallery, options.cpt)
+        add_predictions(gallery, networks["partseg"], networks["normals"])
+        add_quality(gallery, networks["pointcls"], options.clouds)
+        gallery.add("## Its training", "", "`dgl-orient view RUN_DIR --out training.png`")
+        view_run(networks["pointcls"].parent, options.out / "training.png", progress=False)
+        gallery.picture("training.png", "training curves and the confusion matrix")
     return gallery.lines
+
+
+def _name(checkpoint: str) -> str:
+    return f"the pretrained model `{checkpoint}`" if checkpoint == DEFAULT else f"`{Path(checkpoint).name}`"
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cpt", type=Path, required=True, help="network for pointcls on shapes, run_0.pth")
-    parser.add_argument("--partseg", type=Path, help="network for partseg on shapes")
-    parser.add_argument("--normals", type=Path, help="network for normals on shapes")
+    parser.add_argument("--cpt", default=DEFAULT, help="network for pointcls; default: %(default)s")
+    parser.add_argument(
+        "--runs", type=Path, default=Path("gallery_runs"), help="folder of networks on shapes"
+    )
     parser.add_argument("--out", type=Path, default=Path("docs/gallery"), help="folder of the pictures")
-    parser.add_argument("--points", type=int, help="points of a shape; by default as many as in training")
     parser.add_argument("--clouds", type=int, default=40, help="test clouds to measure orientations on")
     options = parser.parse_args(arguments)
     prepare()

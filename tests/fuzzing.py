@@ -31,8 +31,8 @@ from dgl_orient.data.folder_listing import list_shape_files
 from dgl_orient.data.io.hdf5 import read_hdf5
 from dgl_orient.data.io.tables import read_table
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.trained_model import load_trained_model
-from tests.data.io.samples import CLOUDS, MESHES
+from dgl_orient.zoo.loading import load_trained_model
+from tests.data.io.samples import CLOUDS_AND_SCANS, MESHES
 from tests.go import tiny
 
 try:
@@ -81,7 +81,7 @@ def _read_table(path: Path) -> None:
 
 
 def _list_files(path: Path) -> None:
-    assert all(shape.path.is_file() and shape.label for shape in list_shape_files(path))
+    assert all(shape.label for shape in list_shape_files(path))
 
 
 def _read_hdf5(path: Path) -> None:
@@ -155,7 +155,10 @@ def _as_bytes(content: str | bytes) -> bytes:
 
 _CACHE_NAME, _CACHE_CONTENT = _cache()
 TARGETS = [
-    *(Target(name, _as_bytes(content), _read_cloud) for name, content in {**CLOUDS, **MESHES}.items()),
+    *(
+        Target(name, _as_bytes(content), _read_cloud)
+        for name, content in {**CLOUDS_AND_SCANS, **MESHES}.items()
+    ),
     Target("modelnet.txt", b"0.5,1,2,0,0,1\n3,4,5,0,1,0\n", _read_table),
     Target("cache.bin", _CACHE_CONTENT, _read_cache),
     *([] if h5py is None else [Target("arrays.h5", _hdf5_content(), _read_hdf5)]),

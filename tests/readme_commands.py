@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 import os
 import runpy
-import shutil
-import socket
 import subprocess
 import sys
 from configparser import ConfigParser
@@ -17,8 +15,10 @@ from pathlib import Path
 
 import yaml
 from packaging.requirements import Requirement
+from torch.distributed.run import get_args_parser
 
 from benchmarks.__main__ import BENCHMARKS
+from dgl_orient._training_folders import newest_training
 from dgl_orient.config.registry import PIPELINES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
@@ -29,9 +29,10 @@ TOP = Path(__file__).parents[1]
 #: Of data sets and networks by name, what makes them small, or what a reader is asked to fill in.
 SMALL_DATA = {
     "shapes": {"num_points": 40, "num_shapes": 20},
-    "folder": {"raw_dir": "mine", "gravity": "z", "num_points": 40},
+    "folder": {"raw_dir": "mine", "num_points": 40},
     "ellipsoids": {"size": 20},
     "charged": {"size": 20, "horizon": 20},
+    "charged-files": {"raw_dir": "trajectories"},
 }
 SMALL_MODELS = {"oriented-dgcnn": tiny.recipe("pointcls")["model"], "my-net": {"width": 8}}
 SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5, "lr_scheduler": {"name": "cosine"}}
@@ -48,7 +49,7 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._nodes: list[subprocess.Popen] = []
+        self._machines: dict[str, list[int]] = {}  # the ranks of several, by what they run
         shapes = Shapes("test", num_points=60, num_shapes=20, classes=["chair", "mug"])
         for number in range(len(shapes)):
             graph, label = shapes[number]
@@ -73,44 +74,30 @@ class Reader:
         known[program](rest)
 
     def _dgl_orient(self, words: list[str]) -> None:
-        if "train" in words and "--resume" not in words:
-            shutil.rmtree(self.folder / "results", ignore_errors=True)  # of what was trained before
         assert cli.run(words) == 0, words
         for path in self.folder.glob("*.yaml"):
             shrink(path)
 
     def _torchrun(self, words: list[str]) -> None:
-        """Start processes; machines of several wait for each other, and are all this one."""
-        options = dict(zip(words[::2], words[1::2]))  # all have values, up to -m
-        nodes = int(options.get("--nnodes", 1))
-        each = 2 if nodes == 1 else 1
-        words = _replaced(words, "--nproc-per-node", str(each))
-        if nodes == 1:
-            words = ["--standalone", *words]
-        else:
-            if not self._nodes:
-                self._port = _free_port()
-            words = ["--master-port", str(self._port), *_replaced(words, "--master-addr", "127.0.0.1")]
-        if not self._nodes:
-            shutil.rmtree(self.folder / "results", ignore_errors=True)
+        """Start the processes of one machine; what several run is run by this process alone."""
+        options = get_args_parser().parse_args(words)
+        assert options.module and options.training_script == "dgl_orient"
+        if "--nnodes" in words:
+            run = " ".join([options.nnodes, options.master_addr, *options.training_script_args])
+            self._machines.setdefault(run, []).append(int(options.node_rank))
+            self._dgl_orient(options.training_script_args)
+            return
         environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": "1", "DGLBACKEND": "pytorch"}
-        command = [sys.executable, "-m", "torch.distributed.run", *words]
-        self._nodes.append(
-            subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.PIPE, text=True)
-        )
-        if len(self._nodes) == nodes:
-            done, self._nodes = self._nodes, []
-            told = [process.communicate()[1] for process in done]
-            assert not any(process.returncode for process in done), "\n".join(told)
-            results = yaml.safe_load((self.folder / "results" / "results.json").read_text())
-            assert results["num_processes"] == nodes * each
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", *words]
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        results = yaml.safe_load((newest_training(self.folder / "results") / "results.json").read_text())
+        assert results["num_processes"] == int(options.nproc_per_node)
 
     def leaves(self) -> None:
-        """Stop what still waits for machines that were never started."""
-        for process in self._nodes:
-            process.terminate()
-            process.communicate()
-        assert not self._nodes, "the README starts fewer machines than --nnodes says"
+        """Check that there was a command for every machine."""
+        for run, ranks in self._machines.items():
+            assert sorted(ranks) == [*range(int(run.split()[0]))], "not one command for each of --nnodes"
 
 
 def shrink(path: Path) -> None:
@@ -119,7 +106,8 @@ def shrink(path: Path) -> None:
     if recipe["pipeline_name"] not in PIPELINES or recipe["pipeline_mode"] != "train":
         return
     recipe["data"] |= SMALL_DATA[recipe["data"]["name"]]
-    recipe["model"] |= SMALL_MODELS.get(recipe["model"]["name"], {})
+    if recipe["general_pipeline"].get("init_from") is None:
+        recipe["model"] |= SMALL_MODELS.get(recipe["model"]["name"], {})
     recipe["general_pipeline"] |= SMALL_TRAINING
     path.write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
 
@@ -127,17 +115,6 @@ def shrink(path: Path) -> None:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _replaced(words: list[str], option: str, value: str) -> list[str]:
-    place = words.index(option) + 1
-    return [*words[:place], value, *words[place + 1 :]]
-
-
-def _free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return place.getsockname()[1]
 
 
 def _check_target(words: list[str]) -> None:

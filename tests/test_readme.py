@@ -140,12 +140,12 @@ def test_the_group_of_entry_points_is_the_one_that_is_read():
     assert f"\n{registry._GROUP} =\n" in block and f"`{registry._GROUP}`" in README.read_text("utf-8")
 
 
-def test_the_network_of_the_example_keeps_its_answer_in_every_pose(reader):
+def test_the_network_of_the_example_is_rotation_invariant(reader):
     values = {}
     exec(next(code.text for code in all_code() if code.text.startswith("# my_net.py")), values)
     net = values["MyNet"](5, width=8).double().eval()
 
-    def answer(pos, batch_num_nodes=None):
+    def predict(pos, batch_num_nodes=None):
         return net(dgl_orient.point_cloud(pos, batch_num_nodes))
 
-    dgl_orient.testing.assert_equivariant(answer, ball(60), "invariant", [40, 20], per="cloud")
+    dgl_orient.testing.assert_equivariant(predict, ball(60), "invariant", [40, 20], per="cloud")

@@ -7,27 +7,32 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
 from dgl import DGLError
 from dgl.transforms import Compose
 from torch import nn
 
 from .._validation import as_integer, as_plain
 from ..data import PointCloudDataset, transforms
+from ..data.features import input_sizes
 from ..train import augmentation
+from ..train.finetune import initial_weights
 from ..train.settings import Settings
 from ..train.splits import Splits
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
-from .registry import data_class, following_options, model_maker
+from .registry import MODELS, data_class, following_options, model_maker
 
 __all__ = [
     "TrainingSetup",
     "argument_of",
     "build",
+    "check_model",
     "complete_metadata",
     "data_options",
     "data_set",
     "dataset_metadata",
+    "input_sizes_of",
     "is_normalized",
     "make_model",
     "make_task",
@@ -39,6 +44,8 @@ __all__ = [
 METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
 #: A bound for the metadata of a stranger's checkpoint.
 _MAX_CLASSES = 1_000_000
+#: The number of outputs of a network before the data are read: one that no checkpoint has.
+_UNKNOWN = 997
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ def build(recipe: Mapping[str, object]) -> TrainingSetup:
     ('pointcls', 20, 'DGCNN')
     """
     settings = Settings.of(recipe["general_pipeline"])
+    check_model(recipe)
     train, val, test = (data_set(recipe, split) for split in ("train", "val", "test"))
     splits = Splits(train, val, {"test": test})
     metadata = dataset_metadata(splits.train)
@@ -92,8 +100,9 @@ def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
     """The arguments of the data set of a split, but for its transform."""
     given = {"split": split, **data_arguments(recipe, split)}
     takes = inspect.signature(data_class(recipe["data"]["name"])).parameters
-    if recipe["pipeline_name"] == "normals" and "normals" in takes:
-        given["normals"] = True
+    needed = {"normals": "normals", "partseg": "parts"}.get(recipe["pipeline_name"])
+    if needed in takes:
+        given[needed] = True
     # Particles are sampled by this seed: that of a training must not change them.
     if recipe["pipeline_name"] != "nbody" and split == "train":
         given["seed"] = recipe["general_pipeline"]["seed"]
@@ -114,6 +123,7 @@ def model_options(
 ) -> tuple[list, dict[str, object]]:
     """The arguments of the model: those that follow from the data set, and those of the recipe."""
     given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
+    given = input_sizes_of(recipe) | given
     if recipe["pipeline_name"] == "nbody":
         return [], given
     if recipe["pipeline_name"] == "pointcls":
@@ -123,6 +133,12 @@ def model_options(
         return [1], following_options(make, {"out": "vectors"}) | given
     following = following_options(make, {"num_categories": metadata.get("num_classes", 0)})
     return [_required(recipe, metadata, "num_parts")], following | given
+
+
+def input_sizes_of(recipe: Mapping[str, object]) -> dict[str, int]:
+    """The numbers of features of the points that a network has to take for the recipe's data set."""
+    features = recipe.get("data", {}).get("features")
+    return input_sizes(features) if features else {}
 
 
 def dataset_metadata(dataset: PointCloudDataset) -> dict[str, object]:
@@ -176,6 +192,30 @@ def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> T
     if recipe["pipeline_name"] == "partseg":
         return PartSegmentation(_required(recipe, metadata, "class_parts"), general["label_smoothing"])
     return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
+
+
+def check_model(recipe: Mapping[str, object]) -> None:
+    """Raise if the model refuses its arguments, or cannot be fine-tuned as the recipe says.
+
+    No data are needed for it: the numbers of classes and of parts are not known yet.
+
+    Examples
+    --------
+    >>> from dgl_orient.config.build import check_model
+    >>> from dgl_orient.config.recipe import check
+    >>> recipe = {"pipeline_name": "pointcls", "data": {"name": "shapes"}}
+    >>> check_model(check(recipe | {"model": {"name": "dgcnn", "embed_feats": 0}}))
+    Traceback (most recent call last):
+    dgl._ffi.base.DGLError: Expected embed_feats to be an integer of at least 1, got 0.
+    """
+    settings = Settings.of(recipe["general_pipeline"])
+    # A network of one's own need not know the device without memory.
+    device = "meta" if recipe["model"]["name"] in MODELS else "cpu"
+    unknown = {"num_classes": _UNKNOWN, "num_parts": _UNKNOWN}
+    with torch.random.fork_rng(devices=[]), torch.device(device):
+        model = make_model(recipe, unknown)
+    if settings.init_from is not None:
+        initial_weights(model, settings)
 
 
 def make_model(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> nn.Module:

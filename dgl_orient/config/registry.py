@@ -12,7 +12,6 @@ torch.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import inspect
 import os
 import re
@@ -69,7 +68,7 @@ DGLGO_PIPELINES = {
 DGLGO_APPLY = ("nodepred", "nodepred-ns", "graphpred")
 
 #: Arguments of data sets that the pipeline gives: a recipe cannot.
-GIVEN_TO_DATA = ("split", "transform", "seed", "force_reload", "verbose", "normals")
+GIVEN_TO_DATA = ("split", "transform", "seed", "force_reload", "verbose", "normals", "parts")
 
 #: Arguments of models that follow from the data set.
 GIVEN_TO_MODELS = ("num_classes", "num_outputs", "num_categories", "out")
@@ -102,7 +101,8 @@ DATA = {
     "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
     "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS),
     "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
-    "folder": DataName("dgl_orient.data:FolderDataset", ("pointcls", "normals")),
+    "charged-files": DataName("dgl_orient.data:ChargedParticleFiles", ("nbody",), ("size",)),
+    "folder": DataName("dgl_orient.data:FolderDataset", _POINTS),
 }
 
 MODELS = {
@@ -114,6 +114,7 @@ MODELS = {
         }
     ),
     "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
+    "canonical-dgcnn": ModelName({"pointcls": "dgl_orient.models:CanonicalDGCNN"}),
     "dgcnn": ModelName(
         {
             "pointcls": "dgl_orient.models:DGCNN",
@@ -179,7 +180,7 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` positions ``(N, 3)``. An argument
     ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is filled in if
     there is one. All other arguments are the recipe's: their type hints and defaults are its schema. If it
-    has a class method ``light``, recipes can say ``preset``.
+    has class methods ``light`` or ``paper``, recipes can name them as ``preset``.
 
     Parameters
     ----------
@@ -240,7 +241,9 @@ def _identity(where: str | type) -> str:
 @cache
 def _load_entry_points() -> None:
     """Import the plugins of installed packages; one that fails does not affect the others."""
-    for point in importlib.metadata.entry_points(group=_GROUP):
+    from importlib.metadata import entry_points  # a third of the time that --help takes
+
+    for point in entry_points(group=_GROUP):
         try:
             point.load()
         except Exception as error:  # whatever a stranger's module raises
@@ -315,7 +318,8 @@ def model_class(name: str, pipeline: str) -> type:
 def model_maker(section: Mapping[str, object], pipeline: str) -> Callable:
     """The class of the model that a recipe describes, or its class method for the preset."""
     cls = model_class(section["name"], pipeline)
-    return cls.light if section.get("preset") == "light" else cls
+    preset = section.get("preset", "full")
+    return cls if preset == "full" else getattr(cls, preset)
 
 
 def following_options(make: Callable, options: Mapping[str, object]) -> dict[str, object]:

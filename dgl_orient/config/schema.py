@@ -121,17 +121,25 @@ class InferenceSettings(Schema):
     file_format: Literal["ply", "npz"] | None = Field(
         None, description="Format of the clouds that are written: ply or npz."
     )
-    save_path: str = Field("apply_results", description="Folder of the predictions.")
+    save_path: str | None = Field(
+        None, description="Folder of the predictions; null for a new one, apply_results, apply_results_2, …"
+    )
+    overwrite: bool = Field(False, description="Whether results that exist are replaced.")
 
 
 class FileInferenceSettings(InferenceSettings):
     """How to predict files."""
 
     category: str | None = Field(None, description="Category of all files, for partseg.")
-    columns: Sequence[int] | None = Field(
-        None, description="Columns of tables with x, y and z, counted from 0, and perhaps normals."
+    columns: Sequence[int | str] | None = Field(
+        None, description="Columns of tables with x, y and z, and perhaps normals: numbers from 0, or names."
     )
     seed: int = Field(0, description="Seed of the points that are sampled from a file.")
+    votes: int = Field(1, ge=1, description="Samples of a cloud over which probabilities are averaged.")
+    remove_outliers: bool = Field(True, description="Whether points far from all others are removed.")
+    allow_unknown: bool = Field(
+        True, description="Whether a cloud unlike the training data is of the class unknown."
+    )
     skip_bad: bool = Field(False, description="Whether files that cannot be read are left out.")
 
 

@@ -29,7 +29,11 @@ SPLITS = ("train", "val", "test")
 _AT_MOST = {"num_points": MAX_POINTS}
 #: The default of optional keys, which is never read; None would allow null.
 _NOT_GIVEN = "not given"
-_PRESETS = "full as published, or light, for small data and few cores; what is null below is the preset's."
+_PRESETS = {
+    "full": "full size and the best orientations",
+    "paper": "the paper's orientations",
+    "light": "for small data and few cores",
+}
 
 
 class Section(Schema):
@@ -62,8 +66,11 @@ def model_section(name: str, pipeline: str) -> type[Section]:
 @functools.cache
 def _section(name: str, cls: type, given: tuple[str, ...], per_split: tuple[str, ...]) -> type[Section]:
     fields = {"name": (Literal[name], Field(...))}
-    if hasattr(cls, "light"):
-        fields["preset"] = (Literal["full", "light"], Field("full", description=_PRESETS))
+    presets = {name: text for name, text in _PRESETS.items() if name == "full" or hasattr(cls, name)}
+    if len(presets) > 1:
+        described = "; ".join(f"{name}: {text}" for name, text in presets.items())
+        described = f"{described}. What is null below is the preset's."
+        fields["preset"] = (Literal[tuple(presets)], Field("full", description=described))
     documented = _documented(cls)
     for key, (hint, default) in _arguments(cls, given).items():
         kind, bounds = _plain_type(hint), _bounds(key, hint)

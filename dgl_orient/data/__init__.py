@@ -6,7 +6,7 @@ from .charged_particle_files import ChargedParticleFiles
 from .charged_particles import ChargedParticles
 from .dataset import PointCloudDataset, PointClouds
 from .folder import FolderDataset
-from .io import read_cloud, write_cloud
+from .io import CloudWarning, read_cloud, write_cloud
 from .loader import PointCloudLoader, point_cloud_loader
 from .modelnet import ModelNet10, ModelNet40
 from .protocols import PROTOCOLS, Protocol, protocol
@@ -21,12 +21,15 @@ from .transforms import (
     RandomRotate,
     RandomScale,
     RandomTranslate,
+    RemoveOutliers,
+    find_outliers,
 )
 
 __all__ = [
     "PROTOCOLS",
     "ChargedParticleFiles",
     "ChargedParticles",
+    "CloudWarning",
     "PointCloudDataset",
     "PointCloudLoader",
     "PointClouds",
@@ -44,9 +47,11 @@ __all__ = [
     "ShapeNetPart",
     "Shapes",
     "RandomTranslate",
+    "RemoveOutliers",
     "NormalizeScale",
     "point_cloud_loader",
     "energy",
+    "find_outliers",
     "protocol",
     "read_cloud",
     "simulate",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -13,15 +12,19 @@ from dgl import DGLError
 
 from .._validation import check_integer
 from .choices import Axis, FolderSplit, Split, Transform, check_choice
-from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
-from .folder_listing import list_shape_files
-from .io.read import check_columns, read_cloud
+from .features import Feature, check_features
+from .folder_files import FileReader, bad_files, digest, num_distinct, warn_about_copies, warn_about_splits
+from .folder_listing import check_splits, list_shape_files
+from .io.point_labels import MAX_LABEL
+from .io.read import check_columns
 from .progress import progress_bar
 from .sampling import check_num_points
 from .splits import check_fraction, stratified_split
 
 __all__ = ["FolderDataset"]
+
+_PARTS = np.arange(MAX_LABEL + 1)
 
 
 class FolderDataset(PointCloudDataset):
@@ -35,6 +38,9 @@ class FolderDataset(PointCloudDataset):
       being ``train``, ``val`` and ``test``;
     - a CSV list with the columns ``path``, ``label`` and optionally ``split``, whose paths are relative to
       the list.
+
+    For normals and parts the files may also lie in the folder itself, or in ``train``, ``val`` and ``test``,
+    and a list needs no labels: then there are no classes.
 
     Where there are training but no validation shapes, these are sampled from the training shapes by seed.
     Class folders may contain further folders. Hidden files and those of other formats are ignored.
@@ -61,21 +67,31 @@ class FolderDataset(PointCloudDataset):
         Seed of the split.
     sample_seed : int
         Seed of the points that are sampled from a file; each file is sampled independently.
-    columns : sequence of int, optional
-        Which columns of tables to read, counted from 0: 3, or 6 with normals.
+    columns : sequence of int or str, optional
+        Which columns of tables to read, by numbers counted from 0 or by names: 3, or 6 with normals.
     gravity : str, optional
         The upright axis of the shapes, ``"x"``, ``"y"`` or ``"z"``.
     save_dir : str or Path, optional
         Folder of the cache, a hidden file. Default: the folder, or the one of the list
     transform, seed, force_reload, verbose
         As in :class:`dgl_orient.data.PointCloudDataset`.
+    parts : bool
+        Whether to read the part of each point, an integer from 0 to 999, into ``ndata["part"]``.
+    part_name : str or int, optional
+        Where the parts are: the name of a .ply property, .npz array or column of a table, or the number of
+        the column. By default part, label or seg, or a .seg file beside the file with a label on each line.
+    features : sequence of str
+        Attributes of the points for the network: color and intensity, into ``ndata["feat"]``, and normal,
+        into ``ndata["vec"]``. Colours are scaled to 1; intensities stay as they are.
+    skip_bad : bool
+        Whether files that cannot be read are left out, with a warning that lists them.
 
     Attributes
     ----------
-    num_classes : int
-        Number of classes.
     class_names : list of str
-        Their names, in the order of the labels.
+        The names of the classes, in the order of the labels; None if there are none.
+    class_parts : list of list of int
+        With ``parts``, the parts of each class.
     files : list of Path
         The files, in the order of the clouds.
 
@@ -106,68 +122,100 @@ class FolderDataset(PointCloudDataset):
         test_fraction: float = 0.2,
         split_seed: int = 0,
         sample_seed: int = 0,
-        columns: Sequence[int] | None = None,
+        columns: Sequence[int] | Sequence[str] | None = None,
         gravity: Axis | None = None,
         save_dir: str | Path | None = None,
         transform: Transform | None = None,
         seed: int = 0,
         force_reload: bool = False,
         verbose: bool = False,
+        parts: bool = False,
+        part_name: str | int | None = None,
+        features: Sequence[Feature] = (),
+        skip_bad: bool = False,
     ) -> None:
         self.split = check_choice("split", split, FolderSplit)
-        self.num_points, self.normals = check_num_points(num_points), bool(normals)
+        self.num_points, self.normals, self.parts = check_num_points(num_points), bool(normals), bool(parts)
         self.val_fraction = check_fraction("val_fraction", val_fraction)
         self.test_fraction = check_fraction("test_fraction", test_fraction)
         self.split_seed = check_integer("split_seed", split_seed)
         self.sample_seed = check_integer("sample_seed", sample_seed)
         self.gravity = None if gravity is None else check_choice("gravity", gravity, Axis)
-        self.columns = check_columns(columns)
+        self.columns, self.features = check_columns(columns), check_features(features)
+        self.part_name, self.skip_bad = part_name, bool(skip_bad)
         self.root = Path(os.path.abspath(raw_dir))
-        shapes = list_shape_files(self.root)
-        self._source_files, self._splits = [shape.path for shape in shapes], [shape.split for shape in shapes]
-        self.class_names = _sort_names({shape.label for shape in shapes})
-        self._labels = np.array([self.class_names.index(shape.label) for shape in shapes], np.int64)
-        if all(each is None for each in self._splits) and self.val_fraction + self.test_fraction >= 1:
+        self._shapes = list_shape_files(self.root, not (self.normals or self.parts))
+        if all(each.split is None for each in self._shapes) and self.val_fraction + self.test_fraction >= 1:
             raise DGLError(
                 f"Expected val_fraction and test_fraction to add up to less than 1, got {val_fraction!r} and "
                 f"{test_fraction!r}."
             )
         folder = self.root.parent if self.root.is_file() else self.root
+        options = (self.num_points, self.normals, self.parts, part_name, self.features, self.sample_seed)
+        self._reader = FileReader(folder, *options, self.columns)
         super().__init__(
             "folder",
             raw_dir=folder,
             save_dir=folder if save_dir is None else save_dir,
-            hash_key=(str(self.root), self.num_points, self.normals, self.sample_seed, self.columns),
-            sources=[*self._source_files, *([self.root] if self.root.is_file() else [])],
+            hash_key=(str(self.root), *options, self.columns, self.skip_bad),
+            sources=self._sources(),
             transform=transform,
             seed=seed,
             force_reload=force_reload,
             verbose=verbose,
         )
-        self.files = [self._source_files[row] for row in self.rows]
+        self.files = [self._read[row].path for row in self.rows]
         if not self.files:
             raise DGLError(f"There are no shapes for split={split!r} in {self.root}.")
 
     @property
-    def num_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_names)
+    def num_classes(self) -> int | None:
+        """Number of classes; None if shapes have none, or parts are of a single category."""
+        is_conditioned = self.class_names is not None and not (self.parts and len(self.class_names) == 1)
+        return len(self.class_names) if is_conditioned else None
+
+    @property
+    def num_parts(self) -> int | None:
+        """Number of parts: one more than the largest label."""
+        return 1 + max(map(max, self.class_parts)) if self.parts else None
+
+    def _sources(self) -> list[Path]:
+        """The files on which the data depend, as far as they exist."""
+        sources = [shape.path for shape in self._shapes]
+        sources += [path.with_suffix(".seg") for path in sources] if self.parts else []
+        # Where Path.is_file raises for names that are too long.
+        return [path for path in [*sources, self.root] if os.path.isfile(path)]
 
     def process(self) -> None:
-        clouds = []
-        for path in progress_bar(self._source_files, f"Reading {self.root.name}", "shapes"):
-            # The seed depends on the name and not on the index, which changes with other files.
-            name = Path(os.path.relpath(path, self.raw_dir)).as_posix()
-            seed = self.sample_seed + zlib.crc32(os.fsencode(name))
-            cloud = read_cloud(path, self.num_points, seed, self.columns)
-            if self.normals and "normal" not in cloud:
-                raise DGLError(f"There are no normals in {path}: use normals=False, or add them to the file.")
-            pos = to_float32(cloud["pos"])
-            if not np.isfinite(pos).all():
-                raise DGLError(f"The coordinates in {path} are too large for float32: scale them down.")
-            normal = {"normal": cloud["normal"].astype(np.float32)} if self.normals else {}
-            clouds.append({"pos": pos} | normal)
-        self.clouds = PointClouds.concatenate(clouds, label=self._labels)
+        clouds, read, bad = [], [], {}
+        for number, shape in enumerate(progress_bar(self._shapes, f"Reading {self.root.name}", "shapes")):
+            try:
+                clouds.append(self._reader.read(shape.path))
+                read.append(number)
+            except DGLError as error:
+                bad[shape.path] = str(error)
+        bad_files(self.root, bad, len(self._shapes), self.skip_bad)
+        self._set_read(np.array(read))
+        cloud = {
+            "file": np.array(read),
+            "digest": np.array([digest(shape.path) for shape in self._read]),
+            "num_distinct": np.array([num_distinct(each["pos"]) for each in clouds]),
+        }
+        if self.parts:
+            cloud["has_part"] = np.array([np.isin(_PARTS, each["part"]) for each in clouds])
+        if self.num_classes is not None:
+            cloud["label"] = self._labels
+        self.clouds = PointClouds.concatenate(clouds, **cloud)
+
+    def _set_read(self, numbers: np.ndarray) -> None:
+        """Take the files of these numbers, which could be read, and their classes."""
+        self._read = [self._shapes[number] for number in numbers]
+        check_splits(self.root, self._read)
+        names = _sort_names({shape.label for shape in self._read})
+        self._labels = np.array([names.index(shape.label) for shape in self._read], np.int64)
+        if names == [""]:
+            names = [self.root.stem] if self.parts else None
+        self.class_names = names
 
     @property
     def cache_path(self) -> Path | None:
@@ -176,11 +224,22 @@ class FolderDataset(PointCloudDataset):
         return None if path is None else path.with_name(f".{path.name}")
 
     def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        if self.split == "all":
-            return None
-        given = np.array([split or "" for split in self._splits])
+        """See :class:`PointCloudDataset`; what follows from all splits is set and warned of here."""
+        self._set_read(cloud["file"])
+        if self.parts:
+            of_class = [cloud["has_part"][self._labels == label].any(0) for label in np.unique(self._labels)]
+            self.class_parts = [np.flatnonzero(has_part).tolist() for has_part in of_class]
+        rows = self._rows_of_splits()
+        files = [shape.path for shape in self._read]
+        warn_about_copies(self.root, files, cloud["digest"], cloud["num_distinct"], self.num_points)
+        if not (self.normals or self.parts):
+            warn_about_splits(self.root, self.class_names, self._labels, rows)
+        return None if self.split == "all" else rows[self.split]
+
+    def _rows_of_splits(self) -> dict[str, np.ndarray]:
+        given = np.array([shape.split or "" for shape in self._read])
         rows = {name: np.flatnonzero(given == name) for name in get_args(Split)}
-        if all(split is None for split in self._splits):
+        if all(shape.split is None for shape in self._read):
             rest, rows["test"] = stratified_split(self._labels, self.test_fraction, self.split_seed)
             fraction = self.val_fraction / (1 - self.test_fraction)
         else:
@@ -188,7 +247,7 @@ class FolderDataset(PointCloudDataset):
         if len(rows["val"]) == 0 and len(rest):
             train, val = stratified_split(self._labels[rest], fraction, self.split_seed)
             rows["train"], rows["val"] = rest[train], rest[val]
-        return rows[self.split]
+        return rows
 
 
 def _sort_names(names: set[str]) -> list[str]:

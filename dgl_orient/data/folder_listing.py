@@ -14,44 +14,57 @@ from dgl import DGLError
 
 from .._atomic import reason
 from .choices import Split
-from .io.read import EXTENSIONS
+from .io.read import EXTENSIONS, has_known_extension
 from .io.tables import read_text
 
-__all__ = ["ShapeFile", "list_shape_files"]
+__all__ = ["ShapeFile", "check_splits", "list_shape_files"]
 
 _SPLITS = get_args(Split)
 
 
 class ShapeFile(NamedTuple):
-    """A file of a labeled shape."""
+    """A file of a shape."""
 
     path: Path
-    label: str
+    label: str  #: the empty string where shapes have no classes
     split: Split | None  #: None where no splits are given
 
 
-def list_shape_files(source: Path) -> list[ShapeFile]:
+def list_shape_files(source: Path, needs_labels: bool = True) -> list[ShapeFile]:
     """The files of a folder in the order of their names, or those of a CSV list in its order.
 
     The layouts are those of :class:`dgl_orient.data.folder.FolderDataset`.
 
+    Parameters
+    ----------
+    source : Path
+        The folder or the list.
+    needs_labels : bool
+        Whether each shape must have a class; otherwise files may lie in the folder itself.
+
     Raises
     ------
     DGLError
-        If there are none, one is missing, or some have no split while others have.
+        If there are none, or some have no split while others have.
     """
-    shapes = _read_csv(source) if source.is_file() else _walk(source)
-    for shape in shapes:
-        if not os.path.isfile(shape.path):  # where Path.is_file raises for names that are too long
-            raise DGLError(f"There is no file {shape.path}, which is listed in {source}: correct the path.")
-    _check_splits(source, shapes)
+    shapes = _read_csv(source, needs_labels) if source.is_file() else _walk(source, needs_labels)
+    check_splits(source, shapes)
     return shapes
 
 
-def _walk(root: Path) -> list[ShapeFile]:
-    """The files of a folder of folders."""
+def _walk(root: Path, needs_labels: bool) -> list[ShapeFile]:
+    """The files of a folder of folders or, without classes, of the folder itself."""
     folders = _subfolders(root)
-    if {path.name for path in folders} <= set(_SPLITS) and any(map(_subfolders, folders)):
+    are_splits = {path.name for path in folders} <= set(_SPLITS)
+    if not needs_labels and are_splits and not any(map(_subfolders, folders)):
+        flat = [(folder, folder.name) for folder in folders] or [(root, None)]
+        shapes = [
+            ShapeFile(path, "", split)
+            for folder, split in flat
+            for path in _entries(folder)
+            if has_known_extension(path) and path.is_file()
+        ]
+    elif are_splits and any(map(_subfolders, folders)):
         classes = [(inner, folder.name) for folder in folders for inner in _subfolders(folder)]
         shapes = [
             ShapeFile(path, inner.name, split) for inner, split in classes for path in _class_files(inner)
@@ -63,9 +76,10 @@ def _walk(root: Path) -> list[ShapeFile]:
             for path in _class_files(folder)
         ]
     if not shapes:
+        expected = "a folder for each class with files" if needs_labels else "files"
         raise DGLError(
-            f"There are no shapes in {root}: expected a folder for each class with files that end in "
-            f"{' '.join(EXTENSIONS)}, or a CSV list."
+            f"There are no shapes in {root}: expected {expected} that end in {' '.join(EXTENSIONS)}, or a "
+            f"CSV list."
         )
     return shapes
 
@@ -93,7 +107,7 @@ def _files_below(folder: Path, visited: set[str]) -> Iterator[Path]:
     for entry in _entries(folder):
         if entry.is_dir():
             yield from _files_below(entry, visited)
-        elif entry.suffix.lower() in EXTENSIONS:
+        elif has_known_extension(entry):
             yield entry
 
 
@@ -112,7 +126,7 @@ def _entries(folder: Path) -> list[Path]:
         ) from error
 
 
-def _read_csv(path: Path) -> list[ShapeFile]:
+def _read_csv(path: Path, needs_labels: bool) -> list[ShapeFile]:
     """The files of a CSV list."""
     if path.suffix.lower() != ".csv":
         raise DGLError(f"Expected a folder or a .csv list in raw_dir, got the file {path}.")
@@ -120,9 +134,10 @@ def _read_csv(path: Path) -> list[ShapeFile]:
     shapes: dict[Path, ShapeFile] = {}
     try:
         rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
-        if not {"path", "label"} <= set(rows.fieldnames):
+        needed = ["path", "label"] if needs_labels else ["path"]
+        if not set(needed) <= set(rows.fieldnames):
             raise DGLError(
-                f"Expected a first row path,label or path,label,split in {path}, got "
+                f"Expected a first row {','.join(needed)} or {','.join(needed)},split in {path}, got "
                 f"{','.join(rows.fieldnames)!r}."
             )
         for row in rows:
@@ -140,7 +155,8 @@ def _read_csv(path: Path) -> list[ShapeFile]:
 def _read_row(listing: Path, line: int, row: dict[str, str | None]) -> ShapeFile:
     path, label, split = ((row.get(name) or "").strip() for name in ("path", "label", "split"))
     has_controls = re.search(r"[\0-\x1f\x7f]", path + label)
-    if not path or not label or has_controls or (split.lower() not in _SPLITS and "split" in row):
+    is_incomplete = not path or (not label and "label" in row)
+    if is_incomplete or has_controls or (split.lower() not in _SPLITS and "split" in row):
         raise DGLError(
             f"Expected a path, a label and, where there is such a column, a split (train, val or test) in "
             f"line {line} of {listing}, got {path!r}, {label!r} and {split!r}."
@@ -149,7 +165,7 @@ def _read_row(listing: Path, line: int, row: dict[str, str | None]) -> ShapeFile
     return ShapeFile(Path(os.path.normpath(listing.parent / path)), label, split.lower() or None)
 
 
-def _check_splits(source: Path, shapes: Sequence[ShapeFile]) -> None:
+def check_splits(source: Path, shapes: Sequence[ShapeFile]) -> None:
     """Raise if only some shapes have a split, or a class has no training shapes."""
     without = [shape.path for shape in shapes if shape.split is None]
     if 0 < len(without) < len(shapes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import dgl
 import numpy as np
@@ -115,6 +116,7 @@ class PointCloudLoader(GraphDataLoader):
             except Exception as error:
                 if self.num_workers == 0:
                     raise
+                _end_workers(batches)
                 raise _worker_error(error) from error
             yield batch
 
@@ -241,6 +243,12 @@ def _distributed_rank(rank: int | None, world_size: int | None) -> tuple[int, in
 def _one_thread(worker: int) -> None:
     """Limit DGL to one thread; PyTorch limits its own."""
     dgl.utils.set_num_threads(1)
+
+
+def _end_workers(batches: Iterator) -> None:
+    """End the other workers now: PyTorch raises at any later line when one more of them dies."""
+    with suppress(RuntimeError):
+        batches._shutdown_workers()
 
 
 def _worker_error(error: Exception) -> DGLError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -59,7 +59,10 @@ def farthest_rows(pos: np.ndarray, num_points: int) -> np.ndarray:
 
 
 def sample_surface(
-    triangles: np.ndarray, num_points: int, rng: np.random.Generator
+    triangles: np.ndarray,
+    num_points: int,
+    rng: np.random.Generator,
+    corners: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, np.ndarray] | None:
     """Points sampled uniformly from a surface, with its normals; None if it has no area.
 
@@ -71,6 +74,8 @@ def sample_surface(
         Number of points.
     rng : np.random.Generator
         Generator of random numbers.
+    corners : mapping of str to np.ndarray, optional
+        Attributes at the corners, ``(F, 3, ...)``, to be interpolated at the points.
 
     Examples
     --------
@@ -100,4 +105,8 @@ def sample_surface(
     beyond = first + second > 1
     first, second = np.where(beyond, 1 - first, first), np.where(beyond, 1 - second, second)
     pos = corner[face] + first * side[face] + second * other[face]
-    return {"pos": pos, "normal": normal[face] / length[face, None]}
+    sample = {"pos": pos, "normal": normal[face] / length[face, None]}
+    weights = np.concatenate([1 - first - second, first, second], 1)  # (n, 3) of the corners
+    for name, values in (corners or {}).items():
+        sample[name] = np.einsum("nc,nc...->n...", weights, values[face])
+    return sample

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
 
 from dgl import DGLError, DGLGraph
 from tqdm import tqdm
@@ -14,11 +12,15 @@ from ..config.build import data_set, dataset_metadata
 from ..data import PointCloudDataset
 from ..train.predict import predict
 from ..train.progress import has_terminal
-from ..zoo.input_files import InputFile, find_files
-from ..zoo.predict import PointCloudFile, category_number, predict_files, read_file
+from ..zoo.category_proposal import CategoryProposer
+from ..zoo.clouds import PointCloudFile, category_number, read_file
+from ..zoo.input_files import InputFile, find_inputs
+from ..zoo.loading import load_trained_model
+from ..zoo.predict import predict_files
+from ..zoo.prediction_files import check_format, destinations
+from ..zoo.prediction_folder import Applied, PredictionFolder, output_folder
 from ..zoo.predictions import prediction_of
-from ..zoo.trained_model import TrainedModel, load_trained_model
-from .predictions import check_format, destinations, make_folder, write_lists, write_point_predictions
+from ..zoo.trained_model import TrainedModel
 
 __all__ = ["Applied", "apply", "apply_data"]
 
@@ -26,25 +28,21 @@ __all__ = ["Applied", "apply", "apply_data"]
 _POINTS = {"partseg": ("pos", "normal"), "normals": ("pos",), "nbody": ("pos", "vel", "charge")}
 
 
-class Applied(NamedTuple):
-    """What was predicted and written."""
-
-    predictions: list[dict]  #: an entry for each file, as in ``predictions.json``
-    skipped: list[dict[str, str]]  #: the files that could not be read, and why
-    written: list[Path]  #: the files that were written
-
-
 def apply(
     checkpoint: str | Path | TrainedModel,
     inputs: Sequence[str | Path],
-    output: str | Path = "apply_results",
+    output: str | Path | None = None,
     batch_size: int = 32,
     device: str = "cpu",
     file_format: str | None = None,
     category: str | None = None,
-    columns: Sequence[int] | None = None,
+    columns: Sequence[int] | Sequence[str] | None = None,
     seed: int = 0,
+    votes: int = 1,
+    remove_outliers: bool = True,
+    allow_unknown: bool = True,
     skip_bad: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
 ) -> Applied:
     """Predict files with a trained network.
@@ -53,17 +51,17 @@ def apply(
     it; nothing in it is executed. Clouds are centered and scaled as in training, except those of particles.
 
     - ``pointcls``: a cloud is resampled by seed to as many points as in training, at random or, if that is
-      how points were sampled there, to those farthest apart. The classes and their probabilities are in
-      ``predictions.json`` and ``predictions.csv``.
+      how points were sampled there, to those farthest apart.
     - ``partseg`` and ``normals``: every point of a file gets a prediction. A cloud with more points than in
       training is split at random, by seed, into clouds of that size, so that points are as dense as in
-      training. The file's points are written with their parts (``part``, and its ``probability``) or
-      normals. Meshes are sampled first.
+      training; a network that fits planes predicts overlapping patches instead, at the file's density, and
+      takes the normals' signs from a sample of the whole cloud. The file's points are written with their
+      parts (``part``, its ``probability``, and a colour) or normals. Meshes are sampled first.
     - ``nbody``: files hold ``pos``, ``vel`` and ``charge``; ``predicted_pos`` is written beside them.
 
-    Files are read once, in order, and predicted a batch at a time. At a file that cannot be read it stops,
-    unless bad files are skipped: no list is then written, and clouds that were written already are complete.
-    It warns of files with fewer points than clouds had in training: they are predicted all the same.
+    All predictions are listed in ``predictions.json`` and ``predictions.csv``, with warnings by file, such as
+    of fewer points than clouds had in training. Files are read once, in order, and predicted a batch at a
+    time. At a file that cannot be read it stops and leaves no results, unless bad files are skipped.
 
     Parameters
     ----------
@@ -71,8 +69,9 @@ def apply(
         The file ``run_0.pth`` of a training, the name of a pretrained model, or what was loaded from it.
     inputs : sequence of str or Path
         Files, in all formats of :func:`dgl_orient.data.read_cloud`, and folders of them.
-    output : str or Path
-        The folder to write into. Files keep their names, and their places below a folder that was given.
+    output : str or Path, optional
+        The folder to write into. Files keep their names, and their places below a folder that was given. By
+        default a new one, ``apply_results`` or, if that holds files, ``apply_results_2`` and so on.
     batch_size : int
         How many clouds are predicted at once.
     device : str
@@ -80,14 +79,24 @@ def apply(
     file_format : {"ply", "npz"}, optional
         Of the clouds that are written: not given, ``"ply"``, and ``"npz"`` for particles.
     category : str, optional
-        For parts, the category of all files. Not given, that of a file is the name of its folder.
-    columns : sequence of int, optional
-        Which columns of tables hold the coordinates, and perhaps normals, counted from 0; not given, as in
-        training.
+        For parts, the category of all files. Not given, that of a file is the name of its folder, or what the
+        pretrained classifier says.
+    columns : sequence of int or str, optional
+        Which columns of tables hold the coordinates, and perhaps normals: numbers from 0, or names in the
+        header; not given, as in training.
     seed : int
         Of the points that are sampled from a file, and of how a large cloud is split.
+    votes : int
+        For classes, over how many samples of a cloud's points probabilities are averaged.
+    remove_outliers : bool
+        Whether points far from all others are removed before a cloud is given to the network.
+    allow_unknown : bool
+        Whether the class of a cloud that is unlike the training data is ``"unknown"``. Otherwise it is the
+        nearest class.
     skip_bad : bool
         Leave out files that cannot be read. Otherwise the first of them is an error.
+    overwrite : bool
+        Whether results that exist may be replaced.
     progress : bool
         Whether to show a progress bar, if stderr is a terminal.
 
@@ -97,41 +106,32 @@ def apply(
         If the checkpoint or a file cannot be used, or nothing can be written.
     """
     trained = _loaded(checkpoint, device)
-    ending = check_format(trained.pipeline, file_format)
-    files = find_files(inputs, output)
+    ending, folder = check_format(trained.pipeline, file_format), output_folder(output, overwrite)
+    files, unsupported = find_inputs(inputs, folder)
     _check_category(trained, category)
-    folder = make_folder(output)
     paths = destinations(trained.pipeline, files, folder, ending)
     skipped: list[dict[str, str]] = []
     bar = tqdm(files, "Predicting", unit="file", disable=not (progress and has_terminal()))
-    options = dict(category=category, columns=columns, seed=seed)
+    options = dict(category=category, columns=columns, seed=seed, remove_outliers=remove_outliers)
+    options["propose_category"] = CategoryProposer()
     clouds = _readable(trained, bar, skipped if skip_bad else None, options)
-    predictions, written, num_points = [], [], {}
-    for cloud, raw in predict_files(trained, clouds, batch_size, seed):
-        prediction = prediction_of(trained, raw, cloud.label)
-        entry = {"file": str(cloud.path)}
-        if prediction.per_point:
-            path = paths[cloud.path]
-            write_point_predictions(path, cloud.points, prediction.per_point)
-            written.append(path)
-            entry["output"] = str(path)
-        predictions.append(entry | prediction.summary)
-        num_points[cloud.path] = cloud.num_points
-    if not predictions:
-        raise DGLError(f"None of {len(files)} files can be read; the first: {skipped[0]['reason']}")
-    written += write_lists(folder, trained, predictions, skipped)
-    _warn_of_few_points(trained, num_points)
-    return Applied(predictions, skipped, written)
+    with PredictionFolder(trained, folder, paths.values(), overwrite) as results:
+        for cloud, prediction in predict_files(trained, clouds, batch_size, seed, votes, progress):
+            results.add(str(cloud.path), prediction, cloud.points, paths.get(cloud.path), allow_unknown)
+        if not results.predictions:
+            raise DGLError(f"None of {len(files)} files can be read; the first: {skipped[0]['reason']}")
+        return results.finish(skipped, unsupported)
 
 
 def apply_data(
     checkpoint: str | Path | TrainedModel,
     data: Mapping[str, object],
     split: str = "test",
-    output: str | Path = "apply_results",
+    output: str | Path | None = None,
     batch_size: int = 32,
     device: str = "cpu",
     file_format: str | None = None,
+    overwrite: bool = False,
     progress: bool = True,
 ) -> Applied:
     """Predict the clouds of a data set with a trained network.
@@ -148,14 +148,16 @@ def apply_data(
         The data set as a checked recipe has it: its ``name`` and its arguments.
     split : {"train", "val", "test"}
         Which of its clouds.
-    output : str or Path
-        The folder to write into.
+    output : str or Path, optional
+        The folder to write into; by default a new one.
     batch_size : int
         How many clouds are predicted at once.
     device : str
         Where to compute.
     file_format : {"ply", "npz"}, optional
         Of the clouds that are written: not given, ``"ply"``, and ``"npz"`` for particles.
+    overwrite : bool
+        Whether results that exist may be replaced.
     progress : bool
         Whether to show a progress bar, if stderr is a terminal.
 
@@ -168,28 +170,22 @@ def apply_data(
     ending = check_format(trained.pipeline, file_format)
     clouds = data_set({**trained.recipe, "data": data}, split)
     _check_classes(trained, clouds, data["name"])
-    folder = make_folder(output)
-    predictions, written = [], []
+    folder = output_folder(output, overwrite)
+    names = [f"{split}/{number:05d}" for number in range(len(clouds))]
+    is_class = trained.pipeline == "pointcls"
+    paths = [None if is_class else folder / f"{name}.{ending}" for name in names]
     outputs = predict(
-        trained.model, trained.task, clouds, batch_size, device=trained.device, progress=progress
+        trained.network, trained.task, clouds, batch_size, device=trained.device, progress=progress
     )
-    for number, raw in enumerate(outputs):
-        graph, label = _pair(clouds[number])
-        prediction = prediction_of(trained, raw, label)
-        name = PurePosixPath(split, f"{number:05d}")
-        entry = {"file": str(name)}
-        if prediction.per_point:
-            path = folder / f"{name}.{ending}"
-            kept = (each for each in _POINTS[trained.pipeline] if each in graph.ndata)
+    with PredictionFolder(trained, folder, [] if is_class else paths, overwrite) as results:
+        for number, raw in enumerate(outputs):
+            graph, label = _pair(clouds[number])
+            kept = (each for each in _POINTS.get(trained.pipeline, ()) if each in graph.ndata)
             points = {each: graph.ndata[each].numpy() for each in kept}
-            write_point_predictions(path, points, prediction.per_point)
-            written.append(path)
-            entry["output"] = str(path)
-        if trained.pipeline == "pointcls":
-            entry["true_class"] = trained.metadata["class_names"][label]
-        predictions.append(entry | prediction.summary)
-    written += write_lists(folder, trained, predictions, [])
-    return Applied(predictions, [], written)
+            truth = trained.metadata["class_names"][label] if is_class else None
+            prediction = prediction_of(trained, raw, label)
+            results.add(names[number], prediction, points, paths[number], true_class=truth)
+        return results.finish()
 
 
 def _loaded(checkpoint: str | Path | TrainedModel, device: str) -> TrainedModel:
@@ -203,7 +199,7 @@ def _check_category(trained: TrainedModel, category: str | None) -> None:
         raise DGLError(
             f"This network, for {trained.pipeline}, is not conditioned on a category; leave out --category."
         )
-    category_number(category, trained, f"--category, got {category!r}")
+    category_number(category, trained, f"--category {category!r} is not known")
 
 
 def _readable(
@@ -214,23 +210,13 @@ def _readable(
         try:
             cloud = read_file(trained, file.path, **options)
         except DGLError as error:
+            if skipped is None and len(files) == 1:
+                raise
             if skipped is None:
                 raise DGLError(f"{error} To leave out such files, use --skip-bad.") from error
             skipped.append({"file": str(file.path), "reason": str(error)})
         else:
             yield cloud
-
-
-def _warn_of_few_points(trained: TrainedModel, num_points: Mapping[Path, int]) -> None:
-    fewest = min(num_points, key=num_points.__getitem__)
-    if trained.num_points is not None and num_points[fewest] < trained.num_points:
-        number = sum(points < trained.num_points for points in num_points.values())
-        warnings.warn(
-            f"The network was trained with clouds of {trained.num_points:,} points, but {number} of "
-            f"{len(num_points)} files have fewer, {fewest} only {num_points[fewest]:,}; expect worse "
-            f"predictions.",
-            stacklevel=3,
-        )
 
 
 def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:

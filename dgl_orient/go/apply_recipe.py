@@ -26,15 +26,17 @@ def apply_script(checked: Mapping) -> str:
             f'"""Predict {"files" if function == "apply" else "a data set"} with a trained network."""',
             "",
             f"from dgl_orient.go.apply import {function}",
+            "from dgl_orient.go.report import print_report",
             *(["from dgl_orient.config.registry import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',
             *([f"    import_plugins({plugins!r})"] if plugins else []),
-            f"    {function}(",
+            f"    results = {function}(",
             f"        {checked['cpt_path']!r},",
             f"        {inputs!r},",
             *lines,
             "    )",
+            "    print_report(results)",
             "",
         ]
     )

@@ -4,7 +4,6 @@ Nothing here imports torch until a command has work to do. Annotations are evalu
 """
 
 import gc
-import importlib.metadata
 import os
 import signal
 import sys
@@ -16,7 +15,7 @@ import typer
 
 from .._extras import to_install
 from ..config import registry
-from ..zoo.catalog import DEFAULT, pretrained_models
+from ..weights import DEFAULT, pretrained_models
 from . import recipes, view
 from .console import COLUMNS_HELP, column_numbers, echo, echo_error
 from .environment import is_main_process
@@ -35,12 +34,13 @@ def _examples(*commands: str) -> str:
 app = typer.Typer(
     **_PLAIN,
     pretty_exceptions_enable=False,
-    help="Train rotation-equivariant networks on point clouds from recipes, with the commands of dglgo.",
+    help="Predict point clouds in any pose, and train rotation-equivariant networks from recipes, with the "
+    "commands of dglgo.",
     epilog=_examples(
+        "apply chair.ply",
         "configure pointcls --data shapes --model oriented-dgcnn --cfg cfg.yaml",
         "train --cfg cfg.yaml",
-        "apply --cpt results/run_0.pth scans --out predictions",
-        "apply chair.ply",
+        "apply --cpt results scans --out predictions",
     ),
 )
 configure_app = typer.Typer(**_PLAIN, help="Generate a configuration file")
@@ -50,7 +50,12 @@ app.add_typer(configure_app, name="configure")
 app.add_typer(configure_apply_app, name="configure-apply")
 app.add_typer(recipe_app, name="recipe")
 
-_CHECKPOINT = f"checkpoint file path, or the name of a pretrained model: {', '.join(pretrained_models())}"
+_CHECKPOINT = f"checkpoint, folder of a training, or pretrained model: {', '.join(pretrained_models())}"
+
+_SIZE = "small, for few files and cores, or full, as published; not given, small for folder and else full"
+
+_OUT = "folder of the predictions; not given, a new one: apply_results, apply_results_2, …"
+_CATEGORY = "of all files, for partseg; not given, the folder's name or what the pretrained classifier says"
 
 OptionalStr = str | None
 Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
@@ -63,7 +68,9 @@ class UserError(Exception):
 
 def _print_version(asked: bool) -> None:
     if asked:
-        echo(importlib.metadata.version("dgl-orient"))
+        from .. import __version__
+
+        echo(__version__)
         raise typer.Exit
 
 
@@ -79,20 +86,23 @@ def main(
 @app.command(epilog=_examples("train --cfg cfg.yaml", "train --cfg cfg.yaml --resume"))
 def train(
     cfg: Annotated[str, typer.Option(help="config yaml file name")] = "cfg.yaml",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a training that was stopped")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the last training")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
     quiet: Quiet = False,
 ) -> None:
     """Launch training"""
     from . import commands
 
-    commands.train(cfg, resume, allow_plugins, progress=not quiet)
+    commands.train(cfg, resume, skip_bad, allow_plugins, progress=not quiet)
 
 
 @app.command(
     epilog=_examples(
         "apply chair.ply",
-        "apply --cpt results/run_0.pth scans mug.ply --out predictions",
+        "apply --cpt results scans mug.ply --out predictions",
+        "apply --cpt parts --category chair scan.ply",
+        "apply table.csv --columns x,y,z --votes 8",
         "apply --cfg apply.yaml",
     )
 )
@@ -101,18 +111,28 @@ def apply(
     inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, without --cfg")] = None,
     cfg: Annotated[OptionalStr, typer.Option(help="config yaml file name")] = None,
     cpt: Annotated[OptionalStr, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
-    out: Annotated[str, typer.Option(help="folder of the predictions")] = "apply_results",
+    out: Annotated[OptionalStr, typer.Option(help=_OUT)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that exist")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
     batch_size: Annotated[int, typer.Option(min=1, help="clouds predicted at once")] = 32,
-    file_format: Annotated[OptionalStr, typer.Option("--format", help="ply or npz")] = None,
-    category: Annotated[OptionalStr, typer.Option(help="category of all files, for partseg")] = None,
+    file_format: Annotated[
+        OptionalStr, typer.Option("--format", help="of clouds to write: ply or npz")
+    ] = None,
+    category: Annotated[OptionalStr, typer.Option(help=_CATEGORY)] = None,
     columns: Annotated[OptionalStr, typer.Option(help=COLUMNS_HELP)] = None,
     seed: Annotated[int, typer.Option(help="of the points sampled from a file")] = 0,
+    votes: Annotated[int, typer.Option(min=1, help="samples of a cloud to average over, for classes")] = 1,
+    keep_outliers: Annotated[
+        bool, typer.Option("--keep-outliers", help="Do not remove points that are far from all others")
+    ] = False,
+    no_unknown: Annotated[
+        bool, typer.Option("--no-unknown", help="Name the nearest class of clouds unlike the training data")
+    ] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read")] = False,
     allow_plugins: Plugins = False,
     quiet: Quiet = False,
 ) -> None:
-    """Launch inference"""
+    """Launch inference on files, or by a recipe"""
     if cfg is not None:
         _check_only_cfg(ctx)
     elif not inputs:
@@ -124,13 +144,16 @@ def apply(
     from . import commands
 
     if cfg is not None:
-        written = commands.apply_recipe(cfg, allow_plugins, progress=not quiet)
+        applied = commands.apply_recipe(cfg, allow_plugins, progress=not quiet)
     else:
         options = dict(batch_size=batch_size, file_format=file_format, category=category)
-        options |= dict(columns=column_numbers(columns), seed=seed, skip_bad=skip_bad)
-        written = commands.apply_files(cpt, inputs, out, device, allow_plugins, not quiet, **options)
-    if written and not quiet:
-        echo("\n".join(["Predictions are written to:", *map(str, written)]))
+        options |= dict(columns=column_numbers(columns), seed=seed, votes=votes, skip_bad=skip_bad)
+        options |= dict(remove_outliers=not keep_outliers, allow_unknown=not no_unknown, overwrite=overwrite)
+        applied = commands.apply_files(cpt, inputs, out, device, allow_plugins, not quiet, **options)
+    if applied is not None and not quiet:
+        from .report import print_report
+
+        print_report(applied)
 
 
 def _check_only_cfg(ctx: typer.Context) -> None:
@@ -191,7 +214,9 @@ def _add_configure(pipeline: str) -> None:
     )
     def configure(
         data: Annotated[str, typer.Option(help=f"input data name: {', '.join(data)}")],
-        model: Annotated[str, typer.Option(help=f"model name: {', '.join(models)}")],
+        model: Annotated[OptionalStr, typer.Option(help=f"model name: {', '.join(models)}")] = None,
+        size: Annotated[OptionalStr, typer.Option(help=_SIZE)] = None,
+        init_from: Annotated[OptionalStr, typer.Option(help=f"fine-tune: {_CHECKPOINT}")] = None,
         cfg: Annotated[OptionalStr, typer.Option(help="output configuration path")] = None,
         plugins: Annotated[
             list[str] | None,
@@ -200,13 +225,15 @@ def _add_configure(pipeline: str) -> None:
     ) -> None:
         from . import commands
 
-        path = commands.configure(pipeline, data, model, cfg, plugins or [])
+        if (model is None) == (init_from is None):
+            raise UserError("Name the network in --model, or the one to fine-tune in --init-from.")
+        path = commands.configure(pipeline, data, model, cfg, plugins or [], size=size, init_from=init_from)
         echo(f"Configuration file is generated at {path.absolute()}")
 
     @configure_apply_app.command(
         pipeline,
         help=registry.PIPELINES[pipeline],
-        epilog=_examples(f"configure-apply {pipeline} --cpt results/run_0.pth --cfg apply.yaml"),
+        epilog=_examples(f"configure-apply {pipeline} --cpt results --cfg apply.yaml"),
     )
     def configure_apply(
         cpt: Annotated[str, typer.Option(help=f"input {_CHECKPOINT}")],

@@ -14,19 +14,28 @@ from ..config import recipe as recipes
 from ..config import registry
 from ..config.registry import PIPELINES
 from ..config.schema import FILES
-from ..zoo.trained_model import load_trained_model
+from ..train.tensorboard import check_tensorboard
+from ..zoo.loading import load_trained_model
+from ..zoo.prediction_folder import Applied
 from .apply_recipe import apply_script
 from .dglgo_bridge import check_dglgo_recipe, is_dglgo_recipe, run_dglgo
 
 __all__ = ["apply_files", "apply_recipe", "configure", "configure_apply", "export", "train"]
 
 
-def configure(pipeline: str, data: str, model: str, cfg: str | None, plugins: Sequence[str]) -> Path:
+def configure(
+    pipeline: str,
+    data: str,
+    model: str | None,
+    cfg: str | None,
+    plugins: Sequence[str],
+    **options: str | None,
+) -> Path:
     """Write a recipe for training."""
     registry.import_plugins(plugins)
     from . import configure as configuring
 
-    return configuring.configure(pipeline, data, model, cfg, plugins)
+    return configuring.configure(pipeline, data, model, cfg, plugins, **options)
 
 
 def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None, allow_plugins: bool) -> Path:
@@ -36,14 +45,17 @@ def configure_apply(pipeline: str, cpt: str, data: str, cfg: str | None, allow_p
     return configuring.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
 
 
-def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
+def train(cfg: str, resume: bool, skip_bad: bool, allow_plugins: bool, progress: bool) -> None:
     """Train what a recipe describes."""
     recipe = _read(cfg, allow_plugins)
     if is_dglgo_recipe(recipe):
-        if resume:
-            raise DGLError(f"dglgo's pipeline {recipe['pipeline_name']} cannot resume; leave out --resume.")
+        if resume or skip_bad:
+            flag = "--resume" if resume else "--skip-bad"
+            raise DGLError(f"dglgo's pipeline {recipe['pipeline_name']} has no {flag}; leave it out.")
         run_dglgo("train", cfg=cfg)
         return
+    if skip_bad and isinstance(recipe.get("data"), Mapping):
+        recipe["data"] = recipe["data"] | {"skip_bad": True}
     checked = recipes.check(recipe)
     _check_machine(checked)
     from ..config.build import build
@@ -62,12 +74,12 @@ def train(cfg: str, resume: bool, allow_plugins: bool, progress: bool) -> None:
     )
 
 
-def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
-    """Predict the files or the data set that a recipe names; the files that were written."""
+def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> Applied | None:
+    """Predict the files or the data set that a recipe names; dglgo's own pipelines return None."""
     recipe = _read(cfg, allow_plugins)
     if is_dglgo_recipe(recipe):
         run_dglgo("apply", cfg=cfg)
-        return []
+        return None
     checked = recipes.check_apply(recipe)
     options = dict(checked["general_pipeline"])
     output, data = options.pop("save_path"), dict(checked["data"])
@@ -80,25 +92,25 @@ def apply_recipe(cfg: str, allow_plugins: bool, progress: bool) -> list[Path]:
     from .apply import apply, apply_data
 
     if data["name"] == FILES:
-        return apply(trained, data["raw_dir"], output, progress=progress, **options).written
+        return apply(trained, data["raw_dir"], output, progress=progress, **options)
     split = data.pop("split")
-    return apply_data(trained, data, split, output, progress=progress, **options).written
+    return apply_data(trained, data, split, output, progress=progress, **options)
 
 
 def apply_files(
     cpt: str,
     inputs: Sequence[str],
-    output: str,
+    output: str | None,
     device: str,
     allow_plugins: bool,
     progress: bool,
     **options: object,
-) -> list[Path]:
-    """Predict files with a checkpoint; the files that were written."""
+) -> Applied:
+    """Predict files with a checkpoint."""
     from .apply import apply
 
     trained = load_trained_model(cpt, device, allow_plugins=allow_plugins)
-    return apply(trained, inputs, output, progress=progress, **options).written
+    return apply(trained, inputs, output, progress=progress, **options)
 
 
 def export(cfg: str, output: str, allow_plugins: bool) -> None:
@@ -111,10 +123,13 @@ def export(cfg: str, output: str, allow_plugins: bool) -> None:
     elif recipe.get("pipeline_mode") == "apply":
         write_file(Path(output), apply_script(recipes.check_apply(recipe)).encode())
     else:
+        from ..config.build import check_model
         from .export import script_of
 
+        checked = recipes.check(recipe)
+        check_model(checked)
         # A folder of its own: that of the recipe may hold what the recipe has trained.
-        script = script_of(recipes.check(recipe), save_path=f"{Path(output).stem}_results")
+        script = script_of(checked, save_path=f"{Path(output).stem}_results")
         write_file(output, script.encode())
 
 
@@ -139,5 +154,7 @@ def _check_machine(recipe: Mapping) -> None:
     workers = recipe["general_pipeline"]["num_workers"]
     if workers > most:
         problems.append(f"general_pipeline.num_workers: expected at most {most} here, got {workers}.")
+    if recipe["general_pipeline"]["tensorboard"]:
+        check_tensorboard()
     if problems:
         raise recipes.RecipeError(problems)

@@ -17,6 +17,7 @@ from .._atomic import atomic_write
 from .._messages import nearest
 from .._schema import Choice, Schema
 from ..config import registry
+from ..config.recipe import read
 from ..config.schema import (
     FILES,
     VERSION,
@@ -29,6 +30,7 @@ from ..config.schema import (
     settings_section,
 )
 from ..config.sections import Section, data_section, model_section
+from .recipes import example_recipes
 
 __all__ = ["configure", "configure_apply"]
 
@@ -38,9 +40,11 @@ _COMMENT_COLUMN = 30
 def configure(
     pipeline_name: str,
     data: str,
-    model: str,
+    model: str | None = None,
     cfg: str | Path | None = None,
     plugins: Sequence[str] = (),
+    size: str | None = None,
+    init_from: str | Path | None = None,
 ) -> Path:
     """Write a recipe for training.
 
@@ -52,6 +56,11 @@ def configure(
         The file; by default named after the three.
     plugins : sequence of str
         Modules that the recipe needs, imported already.
+    size : {"small", "full"}, optional
+        Whether the values are those of the quick recipe of this data set, for few files and cores, or the
+        published ones; by default small for ``"folder"``.
+    init_from : str or Path, optional
+        In the place of a model, the checkpoint or the name of a pretrained one, which is then fine-tuned.
 
     Returns
     -------
@@ -64,15 +73,56 @@ def configure(
         If a name is not known.
     """
     _check_name("data", data, registry.data_names(pipeline_name), pipeline_name)
+    size = ("small" if data == FILES else "full") if size is None else size
+    _check_name("size", size, ("small", "full"), pipeline_name)
+    start = _fine_tuning(pipeline_name, init_from) if init_from is not None else {}
+    model = start["model"]["name"] if start else model
     _check_name("model", model, registry.model_names(pipeline_name), pipeline_name)
-    settings = settings_section(pipeline_name)
+    values = _small_values(pipeline_name, data, model) if size == "small" else {}
+    values = {key: values.get(key, {}) | start.get(key, {}) for key in ("data", "model", "general_pipeline")}
+    settings, of_data = settings_section(pipeline_name), data_section(data)
+    own = {key: value for key, value in values["data"].items() if key in of_data.fields()}
     sections = {
-        "data": _section({"name": data}, data_section(data)),
-        "model": _model_section(model, pipeline_name),
-        "general_pipeline": _commented(settings().as_dict(), settings),
+        "data": _section(own | {"name": data}, of_data),
+        "model": _model_section(start.get("model", values["model"]) | {"name": model}, pipeline_name),
+        "general_pipeline": _commented(settings.of(values["general_pipeline"]).as_dict(), settings),
     }
     recipe = _head(TrainingRecipe, pipeline_name, "cpu", plugins) | sections
     return _write(Path(cfg or f"{pipeline_name}_{data}_{model}.yaml"), recipe, TrainingRecipe)
+
+
+def _small_values(pipeline_name: str, data: str, model: str) -> dict[str, dict[str, object]]:
+    """What the quick recipe of a data set says, or of its training alone if it is of another model."""
+    quick = [
+        each
+        for each in example_recipes().values()
+        if (each.pipeline, each.data) == (pipeline_name, data) and each.path.stem.endswith("-quick")
+    ]
+    chosen = next((each for each in quick if each.model == model), next(iter(quick), None))
+    values = {} if chosen is None else read(chosen.path)
+    if chosen is None or chosen.model != model:
+        has_preset = "preset" in model_section(model, pipeline_name).fields()
+        values["model"] = {"preset": "light"} if has_preset else {}
+    values["data"] = {key: value for key, value in values.get("data", {}).items() if key != "raw_dir"}
+    return values
+
+
+def _fine_tuning(pipeline_name: str, init_from: str | Path) -> dict[str, dict[str, object]]:
+    """What a recipe says that fine-tunes a trained model."""
+    from ..zoo.loading import load_trained_model
+
+    trained = load_trained_model(init_from)
+    _check_pipeline(init_from, trained.pipeline, pipeline_name)
+    return {
+        "data": {} if trained.num_points is None else {"num_points": trained.num_points},
+        "model": dict(trained.recipe["model"]),
+        "general_pipeline": {"init_from": str(init_from), "freeze": True},
+    }
+
+
+def _check_pipeline(checkpoint: str | Path, own: str, pipeline_name: str) -> None:
+    if own != pipeline_name:
+        raise DGLError(f"{checkpoint} is of the pipeline {own!r}, not {pipeline_name!r}.")
 
 
 def configure_apply(
@@ -107,12 +157,11 @@ def configure_apply(
     DGLError
         If the checkpoint cannot be used, is of another pipeline, or the data set is not known.
     """
-    from ..zoo.trained_model import load_trained_model
+    from ..zoo.loading import load_trained_model
 
     # The recipe of a model that was trained in Python has no data.
     trained = load_trained_model(cpt, allow_plugins=allow_plugins).recipe
-    if trained["pipeline_name"] != pipeline_name:
-        raise DGLError(f"{cpt} is of the pipeline {trained['pipeline_name']!r}, not {pipeline_name!r}.")
+    _check_pipeline(cpt, trained["pipeline_name"], pipeline_name)
     others = [name for name in registry.data_names(pipeline_name) if name != FILES]
     _check_name("data", data, [FILES, *others], pipeline_name)
     if data == FILES:
@@ -144,12 +193,12 @@ def _section(given: Mapping[str, object], schema: type[Schema]) -> CommentedMap:
     return _commented({key: field.default for key, field in schema.fields().items()} | given, schema)
 
 
-def _model_section(model: str, pipeline_name: str) -> CommentedMap:
+def _model_section(given: Mapping[str, object], pipeline_name: str) -> CommentedMap:
     """All arguments of a model; null where the preset decides."""
-    schema = model_section(model, pipeline_name)
+    schema = model_section(given["name"], pipeline_name)
     if "preset" not in schema.fields():
-        return _section({"name": model}, schema)
-    null = dict.fromkeys(schema.fields()) | {"name": model, "preset": "full"}
+        return _section(given, schema)
+    null = dict.fromkeys(schema.fields()) | {"preset": "full"} | given
     full = {key: field.default for key, field in schema.fields().items() if key not in ("name", "preset")}
     return _commented(null, schema, full)
 

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import reprlib
 import sys
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from .._messages import printable
 from .environment import is_main_process, process_rank
 
-__all__ = ["COLUMNS_HELP", "column_numbers", "printable", "echo", "echo_error"]
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
-COLUMNS_HELP = "columns of tables with x, y and z, such as 0,1,2, and perhaps normals"
+__all__ = [
+    "COLUMNS_HELP",
+    "column_numbers",
+    "echo",
+    "echo_error",
+    "echo_rich",
+    "has_colors",
+    "terminal_width",
+]
+
+COLUMNS_HELP = "columns of tables with x, y and z, and perhaps normals: names such as x,y,z or numbers from 0"
 
 
 def echo(message: object) -> None:
@@ -25,34 +38,55 @@ def echo_error(message: object) -> None:
     _echo(str(message) if is_main_process() else f"[process {process_rank()}] {message}", err=True)
 
 
-def _echo(message: str, err: bool = False) -> None:
-    stream = sys.stderr if err else sys.stdout
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    message = "\n".join(map(printable, message.split("\n")))
-    typer.echo(message.encode(encoding, "backslashreplace").decode(encoding), err=err)
+def echo_rich(renderable: RenderableType) -> None:
+    """Print a table or the like to stdout: in a terminal's width and colours, otherwise as plain text.
 
-
-def printable(string: str) -> str:
-    r"""A string with escapes in the place of what a terminal might take for commands.
-
-    Examples
-    --------
-    >>> from dgl_orient.go.console import printable
-    >>> printable("mug\x1b[2J")
-    'mug\\x1b[2J'
+    Strings in it must be :func:`~dgl_orient._messages.printable`.
     """
-    if string.isprintable():
-        return string
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in string)
+    if is_main_process():
+        console = _console()
+        with console.capture() as captured:
+            console.print(renderable)
+        _write("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")), sys.stdout)
 
 
-def column_numbers(given: str | None) -> tuple[int, ...] | None:
-    """The columns that a user names, such as ``0,1,2``."""
+def has_colors() -> bool:
+    """Whether stdout is a terminal that shows coloured symbols."""
+    console = _console()
+    return console.color_system is not None and not console.no_color and console.encoding.startswith("utf")
+
+
+def terminal_width() -> int:
+    """The number of columns of the terminal; very large if stdout is none."""
+    return _console().width
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # Without a terminal lines may have any length, so that each file has one.
+    width = None if sys.stdout.isatty() else 100_000
+    return Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _echo(message: str, err: bool = False) -> None:
+    _write("\n".join(map(printable, message.split("\n"))), sys.stderr if err else sys.stdout)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    typer.echo(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def column_numbers(given: str | None) -> tuple[int, ...] | tuple[str, ...] | None:
+    """The columns that a user names, such as ``0,1,2`` or ``x,y,z``."""
     if given is None:
         return None
-    parts = given.split(",")
-    if not all(part.strip().isdecimal() and len(part) < 10 for part in parts):
+    parts = [part.strip() for part in given.split(",")]
+    if all(part.isdecimal() and len(part) < 10 for part in parts):
+        return tuple(int(part) for part in parts)
+    if not all(parts) or any(part.isdecimal() for part in parts):
         raise typer.BadParameter(
-            f"Expected --columns as numbers from 0, such as 0,1,2, got {reprlib.repr(given)}."
+            f"Expected --columns as names, such as x,y,z, or as numbers from 0, got {reprlib.repr(given)}."
         )
-    return tuple(int(part) for part in parts)
+    return tuple(parts)

@@ -14,7 +14,7 @@ from pathlib import Path
 from dgl import DGLError
 
 from .._extras import to_install
-from ..config.build import data_options
+from ..config.build import data_options, input_sizes_of
 from ..config.registry import data_class, following_options, model_class, model_maker
 from ..train.settings import Settings
 
@@ -151,19 +151,27 @@ def _data_set(recipe: Mapping[str, object], split: str) -> str:
 def _model(recipe: Mapping[str, object]) -> str:
     pipeline = recipe["pipeline_name"]
     name = model_class(recipe["model"]["name"], pipeline).__name__
-    preset = ".light" if recipe["model"].get("preset") == "light" else ""
+    preset = recipe["model"].get("preset", "full")
     given = {key: value for key, value in recipe["model"].items() if key not in ("name", "preset")}
+    given = input_sizes_of(recipe) | given
     first = [_OUTPUTS[pipeline]] if pipeline in _OUTPUTS else []
     following = following_options(model_maker(recipe["model"], pipeline), _FOLLOWING.get(pipeline, {}))
     if "num_categories" in following and not _is_ours(recipe):
         # A data set of one's own need not have it; a single category is nothing to condition on.
         following["num_categories"] = "len(train_set.class_parts) if len(train_set.class_parts) > 1 else 0"
-    return _call(name + preset, first, following | _literals_of(given), "        return ")
+    return _call(
+        name if preset == "full" else f"{name}.{preset}",
+        first,
+        following | _literals_of(given),
+        "        return ",
+    )
 
 
 def _is_ours(recipe: Mapping[str, object]) -> bool:
-    """Whether the data set comes with this package."""
-    return data_class(recipe["data"]["name"]).__module__.startswith("dgl_orient.")
+    """Whether the data set comes with this package, and always has categories."""
+    return data_class(recipe["data"]["name"]).__module__.startswith("dgl_orient.") and (
+        recipe["data"]["name"] != "folder"
+    )
 
 
 def _literals_of(values: Mapping[str, object]) -> dict[str, str]:

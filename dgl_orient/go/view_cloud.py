@@ -1,45 +1,40 @@
-"""Draw the point cloud of a file with the orientations that a network computes, in one or more poses."""
+"""Draw the point clouds of files with the orientations that a network computes: in poses, or as a gallery."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from dgl import DGLError
+from tqdm import tqdm
 
 from .._messages import nearest, shown
-from ..models.tracing import Pose
-from ..plot import Coloring, OrientedCloud, PlotOptions, cloud_figure, cloud_page, oriented_cloud
+from ..plot import OrientedCloud, PlotOptions, cloud_figure, cloud_page
+from ..plot.gallery_page import gallery_figure, gallery_page
 from ..plot.panels import arrange_panels
-from ..plot.prediction_colors import (
-    class_coloring,
-    data_colorings,
-    normal_colorings,
-    part_colorings,
-    position_colorings,
-)
 from ..plot.saving import is_page, output_path, save_figure, write_text
-from ..zoo.poses import CloudInput, compute_poses, read_input
-from ..zoo.trained_model import TrainedModel, load_trained_model
+from ..train.progress import has_terminal
+from ..weights import DEFAULT
+from ..zoo.drawing import COLORS, caption, oriented_clouds, vertical_axis
+from ..zoo.input_files import find_files
+from ..zoo.loading import load_trained_model
+from ..zoo.poses import MAX_POINTS, compute_poses, read_input
+from ..zoo.trained_model import TrainedModel
 
-__all__ = ["COLORS", "view_cloud"]
+__all__ = ["UNTRAINED", "view_cloud", "view_folder"]
 
-#: Colourings, and what each needs.
-COLORS = {
-    "class": "--cpt of a network for pointcls",
-    "part": "--cpt of a network for partseg, or a file with a column part",
-    "error": "--cpt of a network for partseg, normals or nbody, and a file with the ground truth",
-    "normal": "--cpt of a network for normals, or a file with normals",
-    "distance": "nothing",
-}
+#: The name of an untrained network.
+UNTRAINED = "untrained"
 _MAX_POSES = 16
+# In a gallery at most so many points are drawn of a cloud, and of all together in a page or a picture.
+_CLOUD_POINTS, _PAGE_POINTS, _PICTURE_POINTS = 50_000, 400_000, 1_000_000
 
 
 def view_cloud(
     source: str | Path,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | Path | None = DEFAULT,
     out: str | Path | None = None,
     options: PlotOptions | None = None,
     *,
@@ -48,8 +43,8 @@ def view_cloud(
     num_poses: int = 1,
     num_points: int | None = None,
     category: str | None = None,
-    columns: Sequence[int] | None = None,
-    use_gravity: bool = True,
+    columns: Sequence[int] | Sequence[str] | None = None,
+    is_upright: bool = True,
     seed: int = 0,
     allow_plugins: bool = False,
 ) -> Path:
@@ -59,8 +54,8 @@ def view_cloud(
     ----------
     source : str or Path
         A file of any format that :func:`dgl_orient.data.read_cloud` reads.
-    checkpoint : str or Path, optional
-        The file ``run_0.pth`` of a training or a pretrained model; by default an untrained network.
+    checkpoint : str or Path
+        The file ``run_0.pth`` of a training, a pretrained model, or ``"untrained"``.
     out : str or Path, optional
         The picture, .png .pdf or .svg, or the interactive page, .html.
     options : PlotOptions
@@ -70,55 +65,116 @@ def view_cloud(
     num_poses : int
         The pose of the file and random ones; a picture has them rotated back, too.
     num_points : int, optional
-        Number of points to sample; by default as many as in training.
+        How many points are drawn at most, by default 100,000; the prediction does not depend on it.
     category : str, optional
         For a network that is conditioned on one; by default the name of the file's folder.
-    columns : sequence of int, optional
+    columns : sequence of int or str, optional
         Columns of a table with the coordinates, and perhaps normals; by default as in training.
-    use_gravity : bool
-        Whether the vertical axis of the picture is that of the training data, if there is one.
+    is_upright : bool
+        Whether the vertical axis of the picture is that of the file's format or of the training data.
     seed : int
         Of points, poses and the weights of an untrained network.
     allow_plugins : bool
         Whether to import the modules that the checkpoint's recipe names, which runs their code.
     """
-    options = options or PlotOptions()
+    options = _checked(options)
     path = output_path(out, Path(source).stem, is_interactive=True)
-    if options.color not in (None, *COLORS):
-        raise DGLError(f"There is no colouring {options.color!r}: {nearest(options.color, COLORS)}")
     if not 1 <= num_poses <= _MAX_POSES:
         raise DGLError(f"Expected 1 to {_MAX_POSES} poses, got {num_poses}.")
-    trained = None if checkpoint is None else load_trained_model(checkpoint, allow_plugins=allow_plugins)
-    gravity = trained.metadata.get("gravity") if use_gravity and trained is not None else None
-    if gravity in ("x", "y", "z"):
-        options = replace(options, camera=replace(options.camera, up=gravity))
-    cloud = read_input(source, trained, num_points, category, seed, columns)
+    trained = _network(checkpoint, allow_plugins)
+    options = _upright(options, source, trained, is_upright)
+    number = num_points or MAX_POINTS // num_poses
+    cloud = read_input(source, trained, number, category, seed, columns)
     poses = compute_poses(cloud, num_poses, seed)
-    clouds = _oriented_clouds(cloud, poses, options)
+    clouds = oriented_clouds(cloud, poses, options)
     choices = _choices(clouds[0], options, levels, orientations)
-    title = _title(cloud, poses[0])
+    name, has_title = cloud.file.path.name, num_poses > 1 or len(choices) > 1
     if is_page(path):
+        title = ": ".join(filter(None, [name, caption(cloud, poses[0], num_classes=3)]))
+        clouds = clouds if has_title else [replace(clouds[0], title="")]
         return write_text(cloud_page(clouds, choices[0], title), path)
-    return save_figure(cloud_figure(*arrange_panels(clouds, choices), title), path)
+    if has_title and num_poses == 1:
+        name, clouds = clouds[0].title.replace("\n", ": "), [replace(clouds[0], title="")]
+    return save_figure(cloud_figure(*arrange_panels(clouds, choices), name if has_title else ""), path)
 
 
-def _oriented_clouds(cloud: CloudInput, poses: Sequence[Pose], options: PlotOptions) -> list[OrientedCloud]:
-    """All poses with arrows at the same points."""
-    clouds: list[OrientedCloud] = []
-    for number, (rotation, graph, trace) in enumerate(poses, 1):
-        oriented = oriented_cloud(
-            graph.ndata["pos"],
-            trace.orient,
-            trace.global_orient,
-            _colorings(cloud, poses[number - 1], options.color),
-            f"pose {number}" if len(poses) > 1 else "",
-            trace.level_sizes,
-            options.num_arrows,
-            clouds[0].arrow_points if clouds else None,
-            rotation,
-        )
-        clouds.append(oriented)
-    return clouds
+def view_folder(
+    source: str | Path,
+    checkpoint: str | Path | None = DEFAULT,
+    out: str | Path | None = None,
+    options: PlotOptions | None = None,
+    *,
+    num_points: int | None = None,
+    category: str | None = None,
+    columns: Sequence[int] | Sequence[str] | None = None,
+    is_upright: bool = True,
+    seed: int = 0,
+    progress: bool = True,
+    allow_plugins: bool = False,
+) -> Path:
+    """Draw all point clouds in a folder as a gallery; return the file.
+
+    A page shows them as pictures, each of which opens as an interactive plot. Files that cannot be read are
+    left out with a warning.
+
+    Parameters
+    ----------
+    source : str or Path
+        A folder; files in its subfolders are drawn, too.
+    num_points : int, optional
+        How many points of each file are drawn at most.
+    progress : bool
+        Whether to show a progress bar, if stderr is a terminal.
+
+    For the others see :func:`view_cloud`.
+    """
+    options, folder = _checked(options), Path(source)
+    path = output_path(out, folder.resolve().name or "gallery", is_interactive=True)
+    files = find_files([folder])
+    trained = _network(checkpoint, allow_plugins)
+    total = _PAGE_POINTS if is_page(path) else _PICTURE_POINTS
+    number = num_points or max(1000, min(_CLOUD_POINTS, total // len(files)))
+    clouds, views, bad = [], [], []
+    for file in tqdm(files, "Drawing", unit="file", disable=not (progress and has_terminal())):
+        try:
+            cloud = read_input(file.path, trained, number, category, seed, columns)
+            poses = compute_poses(cloud, 1, seed)
+            (oriented,) = oriented_clouds(cloud, poses, options)
+        except DGLError as error:
+            bad.append(str(error))
+            continue
+        label = caption(cloud, poses[0])
+        clouds.append(replace(oriented, title="\n".join(filter(None, [str(file.name), label]))))
+        views.append(_upright(options, file.path, trained, is_upright))
+    if not clouds:
+        raise DGLError(f"None of {len(files)} files in {folder} can be drawn; the first: {bad[0]}")
+    if bad:
+        warnings.warn(f"{len(bad)} of {len(files)} files are not drawn; the first: {bad[0]}", stacklevel=2)
+    title = folder.resolve().name
+    if is_page(path):
+        return write_text(gallery_page(clouds, views, title), path)
+    return save_figure(gallery_figure(clouds, views), path)
+
+
+def _checked(options: PlotOptions | None) -> PlotOptions:
+    options = options or PlotOptions()
+    if options.color not in (None, *COLORS):
+        raise DGLError(f"There is no colouring {options.color!r}: {nearest(options.color, COLORS)}")
+    return options
+
+
+def _network(checkpoint: str | Path | None, allow_plugins: bool) -> TrainedModel | None:
+    if checkpoint == UNTRAINED:
+        return None
+    return load_trained_model(DEFAULT if checkpoint is None else checkpoint, allow_plugins=allow_plugins)
+
+
+def _upright(
+    options: PlotOptions, path: str | Path, trained: TrainedModel | None, is_upright: bool
+) -> PlotOptions:
+    """The options with the vertical axis of a file, unless one was chosen."""
+    camera = replace(options.camera, up=vertical_axis(path, trained)) if is_upright else options.camera
+    return replace(options, camera=camera)
 
 
 def _choices(cloud: OrientedCloud, options: PlotOptions, levels: str, orientations: str) -> list[PlotOptions]:
@@ -144,47 +200,3 @@ def _numbers(name: str, given: str, count: int) -> list[int]:
             f"{count or 'none'}; got {shown(given)}."
         )
     return [int(part) for part in parts]
-
-
-def _title(cloud: CloudInput, pose: Pose) -> str:
-    if cloud.trained is None:
-        return f"{cloud.path.name}, untrained network"
-    parts = [cloud.path.name, cloud.trained.recipe["model"]["name"]]
-    if cloud.trained.pipeline == "pointcls":
-        probability, best = pose.trace.output[0].softmax(0).max(0)
-        parts.append(f"{cloud.trained.metadata['class_names'][int(best)]} {float(probability):.0%}")
-    if pose.trace.orient is None:
-        parts.append("without orientations")
-    return ", ".join(parts)
-
-
-def _colorings(cloud: CloudInput, pose: Pose, required: str | None) -> tuple[Coloring, ...]:
-    """All colourings, the most informative one first; a direction has the same colour in all poses."""
-    data = {name: values.numpy() for name, values in cloud.graph.ndata.items()}
-    predicted = [] if cloud.trained is None else _prediction_colorings(cloud.trained, pose, data)
-    names = [each.name for each in predicted]
-    distance, *others = (each for each in data_colorings(data) if each.name not in names)
-    # Predictions per point are more informative than the distance; a single class is not.
-    first = [*predicted, distance] if {"part", "normal"} & set(names) else [distance, *predicted]
-    colorings = {each.name: each for each in (*first, *others)}
-    if required not in (None, *colorings):
-        raise DGLError(
-            f"{cloud.path} cannot be coloured by {required} here, which needs {COLORS[required]}; there is "
-            f"{', '.join(colorings)}."
-        )
-    return tuple(colorings.values())
-
-
-def _prediction_colorings(
-    trained: TrainedModel, pose: Pose, data: Mapping[str, np.ndarray]
-) -> list[Coloring]:
-    output, metadata = pose.trace.output, trained.metadata
-    if trained.pipeline == "pointcls":
-        return [class_coloring(int(output[0].argmax()), len(data["pos"]), metadata["class_names"])]
-    if trained.pipeline == "partseg":
-        names = metadata.get("part_names") or list(map(str, range(metadata["num_parts"])))
-        return part_colorings(output.numpy(), names, data.get("part"))
-    vectors = (output.reshape(-1, 3) @ pose.rotation).numpy()  # rotated back
-    if trained.pipeline == "normals":
-        return normal_colorings(vectors, data.get("normal"), trained.task.signed)
-    return position_colorings(vectors, data.get("target_pos"))

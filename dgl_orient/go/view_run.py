@@ -11,6 +11,7 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
 
+from .._training_folders import newest_training
 from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
 from ..metrics import PartIoU
@@ -28,8 +29,9 @@ from ..plot.training_figure import (
     trajectories,
 )
 from ..train.predict import predict
+from ..zoo.loading import load_trained_model
 from ..zoo.quality import measure_quality
-from ..zoo.trained_model import TrainedModel, load_trained_model
+from ..zoo.trained_model import TrainedModel
 
 __all__ = ["view_quality", "view_run"]
 
@@ -40,14 +42,16 @@ _NUM_STEPS = 50  # of a drawn trajectory
 def view_run(
     folder: str | Path, out: str | Path | None = None, progress: bool = True, allow_plugins: bool = False
 ) -> Path:
-    """Draw the results of a training, given its folder (``save_path`` of its recipe); return the file.
+    """Draw the results of a training, given its folder; return the file.
+
+    Of the folder in a recipe's ``save_path`` it is the newest training.
 
     Beside the curves of all runs there is, for the test set and the best network of the first run: for
     ``pointcls`` the confusion matrix, for ``partseg`` the IoU of every category, for ``normals`` the
     distribution of errors, for ``nbody`` some trajectories. Without a checkpoint, as before the training is
     complete, there are curves alone.
     """
-    folder = Path(folder)
+    folder = newest_training(Path(folder))
     path = output_path(out, folder.resolve().name or "training")
     logs = {log.parent.name.removeprefix("run_"): log for log in folder.glob("run_*/log.jsonl")}
     logs = {int(number): log for number, log in logs.items() if number.isdecimal()}
@@ -77,14 +81,14 @@ def _items(dataset: PointCloudDataset) -> Iterator[tuple[DGLGraph, Tensor | None
 def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     names = list(trained.metadata["class_names"])
     matrix = np.zeros((len(names), len(names)), dtype=int)
-    for label, logits in zip(test.labels, predict(trained.model, trained.task, test, progress=progress)):
+    for label, logits in zip(test.labels, predict(trained.network, trained.task, test, progress=progress)):
         matrix[int(label), int(logits.argmax())] += 1
     return confusion_matrix(matrix, names)
 
 
 def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     metric, task = PartIoU(trained.task.class_parts), trained.task
-    for (graph, label), logits in zip(_items(test), predict(trained.model, task, test, progress=progress)):
+    for (graph, label), logits in zip(_items(test), predict(trained.network, task, test, progress=progress)):
         category = torch.zeros(1, dtype=torch.int64) if label is None else label.reshape(1)
         predicted = task.predictions(logits, graph, category)
         metric.update(predicted, graph.ndata["part"], category, graph.batch_num_nodes())
@@ -92,7 +96,7 @@ def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Draw
 
 
 def _normal_errors(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
-    predictions = predict(trained.model, trained.task, test, progress=progress)
+    predictions = predict(trained.network, trained.task, test, progress=progress)
     errors = [
         angular_error(vec.reshape(-1, 3).numpy(), graph.ndata["normal"].numpy(), trained.task.signed)
         for (graph, _), vec in zip(_items(test), predictions)
@@ -103,7 +107,7 @@ def _normal_errors(trained: TrainedModel, test: PointCloudDataset, progress: boo
 def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
-    for graph, predicted in zip(few, predict(trained.model, trained.task, few, progress=progress)):
+    for graph, predicted in zip(few, predict(trained.network, trained.task, few, progress=progress)):
         data = {name: values.double().numpy() for name, values in graph.ndata.items()}
         path = np.stack([data["pos"], data["target_pos"]])
         if isinstance(test, ChargedParticles) and not test.noise:

@@ -3,7 +3,9 @@
 from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud
 from .hierarchy import Level, farthest_point_hierarchy
 from .neighbour_search import Algorithm
+from .patches import patches
 from .sampling import farthest_point_sampling
+from .thinned import thinned_knn_graph
 
 __all__ = [
     "Algorithm",
@@ -13,5 +15,7 @@ __all__ = [
     "farthest_point_sampling",
     "fully_connected_graph",
     "knn_graph",
+    "patches",
     "point_cloud",
+    "thinned_knn_graph",
 ]

@@ -10,7 +10,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor
 
 from .._validation import check_batch_num_nodes, check_k, check_level_sizes, check_points
-from ..geometry import subtract_centroid
+from ..robust import subtract_robust_centroid
 from .construction import build_bipartite_graph
 from .neighbour_search import nearest_neighbours
 from .sampling import farthest_point_sampling
@@ -95,7 +95,7 @@ def farthest_point_hierarchy(
 def _centroid_level(pos: Tensor, num_points: Tensor, below: Tensor, num_below: Tensor) -> Level:
     count = (num_points > 0).long()
     first = (num_points.cumsum(0) - num_points)[num_points > 0].to(pos.device)
-    centroid = (pos - subtract_centroid(pos, num_points))[first]
+    centroid = (pos - subtract_robust_centroid(pos, num_points)[0])[first]
     k = max(1, int(num_below.max())) if len(num_below) else 1  # all points
     graph = build_bipartite_graph(below, centroid, k, num_below, count)
     anchor = (count.cumsum(0) - count).repeat_interleave(num_points).to(pos.device)

@@ -1,7 +1,7 @@
 """Networks for whole tasks; each takes point clouds as :func:`dgl_orient.point_cloud` makes them."""
 
 from .._init_args import record_init_args
-from .dgcnn import DGCNN, OrientedDGCNN
+from .dgcnn import DGCNN, CanonicalDGCNN, OrientedDGCNN
 from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
 from .nbody import OrientedNBody
@@ -13,6 +13,7 @@ __all__ = [
     "EGNN",
     "GNN",
     "RSCNN",
+    "CanonicalDGCNN",
     "DGCNNSeg",
     "LinearVelocity",
     "OrientedDGCNN",

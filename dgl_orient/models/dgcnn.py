@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from .._validation import check_integers
 from ..graph import knn_graph
+from ..nn.frame_averaging import frame_average
 from .blocks import CloudClassifier, EdgeConvs, ModelInputs, model_inputs, raw_features
-from .orientation_encoder import InitialFeats, OrientationEncoder, OrientationOptions, OrientedPoints
+from .orientation_encoder import PAPER, InitialFeats, OrientationEncoder, OrientationOptions, OrientedPoints
 
-__all__ = ["DGCNN", "OrientedDGCNN"]
+__all__ = ["DGCNN", "CanonicalDGCNN", "OrientedDGCNN"]
 
 # For small data and few cores.
 _LIGHT = dict(widths=(32, 32, 64, 64), embed_feats=256, head_feats=(128,), k=16, dynamic=False)
@@ -97,6 +98,30 @@ class DGCNN(nn.Module):
         return self.head(inputs.batch_num_nodes, plain_features(self.backbone, inputs))
 
 
+class CanonicalDGCNN(DGCNN):
+    r"""DGCNN in the axes of the point cloud's covariance: rotation-invariant by
+    :class:`~dgl_orient.nn.FrameAveraging` over their signs.
+
+    Parameters
+    ----------
+    num_classes, widths, embed_feats, head_feats, k, dynamic, dropout, in_feats, in_vectors
+        As in :class:`DGCNN`; the vectors rotate with the points.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.models import CanonicalDGCNN
+    >>> graph = dgl_orient.point_cloud(torch.rand(300, 3), [100, 200])
+    >>> CanonicalDGCNN(40)(graph).shape
+    torch.Size([2, 40])
+    """
+
+    def forward(self, graph: DGLGraph) -> Tensor:
+        """Compute the logits of the classes; arguments as in :class:`DGCNN`."""
+        model_inputs(graph, self, self.in_feats, self.in_vectors)  # checks them
+        return frame_average(super().forward, graph, self.training)
+
+
 def plain_features(backbone: EdgeConvs, inputs: ModelInputs) -> Tensor:
     """The features of the backbone from coordinates and further features."""
     graph = knn_graph(inputs.pos, backbone.k, inputs.batch_num_nodes)
@@ -141,7 +166,8 @@ class OrientedDGCNN(nn.Module):
         The initial features of points: coordinates in the point cloud's orientations, in those of every
         scale, these and projections on the point cloud's vectors, or none.
     orientation : OrientationOptions, optional
-        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`.
+        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`. Those not given are those
+        of orientations from equivariant input features, without V-GConv layers on the points.
     oriented_layers : int
         Number of EdgeConv layers with orientations, the first ones: 1 in the paper; more than there are
         means all.
@@ -171,10 +197,10 @@ class OrientedDGCNN(nn.Module):
         k: int = 20,
         dynamic: bool = True,
         dropout: float = 0.5,
-        num_orientations: int = 4,
-        level_sizes: Sequence[int | float] = (256, 64),
-        orientation_k: int = 24,
-        initial_feats: InitialFeats = "canonical",
+        num_orientations: int = 2,
+        level_sizes: Sequence[int | float] = (),
+        orientation_k: int = 20,
+        initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
         oriented_layers: int = 1,
         in_feats: int = 0,
@@ -191,17 +217,21 @@ class OrientedDGCNN(nn.Module):
             initial_feats,
             in_feats,
             in_vectors,
-            **(orientation or {}),
+            orientation,
         )
         num_feats, total = self.orientation_encoder.num_feats, self.orientation_encoder.num_orientations
         self.backbone = EdgeConvs(num_feats, widths, k, total, dynamic, oriented_layers)
         self.head = CloudClassifier(sum(widths), num_classes, embed_feats, head_feats, dropout)
 
     @classmethod
+    def paper(cls, num_classes: int, **arguments: object) -> OrientedDGCNN:
+        """The network of the paper, its orientations from V-GConv layers; arguments as in the constructor."""
+        return cls(num_classes, **(PAPER | dict(level_sizes=(256, 64)) | arguments))
+
+    @classmethod
     def light(cls, num_classes: int, **arguments: object) -> OrientedDGCNN:
         """A small network; arguments as in the constructor."""
-        small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
-        return cls(num_classes, **(small | arguments))
+        return cls(num_classes, **(_LIGHT | dict(orientation_k=16) | arguments))
 
     def forward(self, graph: DGLGraph) -> Tensor:
         """Compute the logits of the classes.

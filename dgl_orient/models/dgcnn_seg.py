@@ -11,10 +11,11 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from .._validation import check_choice, check_integers, check_shape
-from ..nn import EquivariantReadout
+from ..graph import thinned_knn_graph
+from ..nn import EquivariantReadout, PlaneFit
 from .blocks import EdgeConvs, ModelInputs, PointwiseMLP, check_head, global_pool, model_inputs
 from .dgcnn import oriented_features, plain_features
-from .orientation_encoder import InitialFeats, OrientationEncoder, OrientationOptions
+from .orientation_encoder import PAPER, InitialFeats, OrientationEncoder, OrientationOptions
 
 __all__ = ["DGCNNSeg", "OrientedDGCNNSeg", "PointOutput"]
 
@@ -43,8 +44,11 @@ class _Segmentation(nn.Module, ABC):
         head_feats: Sequence[int],
         dropout: float,
         num_orientations: int,
+        plane_fit: bool = False,
     ) -> None:
         check_choice("out", out, PointOutput)
+        if plane_fit and out != "vectors":
+            raise DGLError('Expected out="vectors" with plane_fit=True: labels are not projected on normals.')
         check_integers(0, num_categories=num_categories)
         check_head(head_feats, dropout, num_outputs=num_outputs, embed_feats=embed_feats)
         self.num_categories = num_categories
@@ -54,6 +58,7 @@ class _Segmentation(nn.Module, ABC):
         last = self.head.out_feats
         self.labels = nn.Linear(last, num_outputs) if out == "labels" else None
         self.vectors = EquivariantReadout(last, num_outputs, num_orientations) if out == "vectors" else None
+        self.plane_fit = PlaneFit() if plane_fit else None
 
     @abstractmethod
     def _features(self, inputs: ModelInputs) -> tuple[Tensor, Tensor]:
@@ -82,7 +87,16 @@ class _Segmentation(nn.Module, ABC):
             *self._one_hot(category, len(num_points), feat),
         ]
         feat = self.head.forward_with_global(feat, torch.cat(global_feats, 1), num_points)
-        return self.labels(feat) if self.vectors is None else self.vectors(feat, orient)
+        if self.vectors is None:
+            return self.labels(feat)
+        vectors = self.vectors(feat, orient)
+        return vectors if self.plane_fit is None else self._projected(inputs, vectors)
+
+    def _projected(self, inputs: ModelInputs, vectors: Tensor) -> Tensor:
+        """Vectors ``(N, num_outputs, 3)`` projected on the normals of planes fitted to the points."""
+        graph = thinned_knn_graph(inputs.pos, batch_num_nodes=inputs.batch_num_nodes)
+        projector = self.plane_fit(graph, inputs.pos)  # (N, 3, 3), symmetric
+        return torch.nn.functional.normalize(vectors, dim=2) @ projector
 
     def _one_hot(self, category: Tensor | None, batch_size: int, like: Tensor) -> list[Tensor]:
         if self.num_categories == 0:
@@ -186,7 +200,9 @@ class OrientedDGCNNSeg(_Segmentation):
     .. math::
         y_i = \mathrm{MLP}(h_i) \qquad \text{or} \qquad e_i = \frac{1}{F} \sum_f O_{if} \, \mathrm{MLP}_f(h_i)
 
-    that is, rotation-invariant logits of labels, or rotation-equivariant vectors.
+    that is, rotation-invariant logits of labels, or rotation-equivariant vectors. With ``plane_fit`` vectors
+    are normals: :math:`P_i e_i`, projected on the normal of a plane that :class:`~dgl_orient.nn.PlaneFit`
+    fits to the neighbours, so that directions are as exact as the points, and :math:`e_i` gives the sign.
 
     Parameters
     ----------
@@ -214,7 +230,8 @@ class OrientedDGCNNSeg(_Segmentation):
         The initial features of points: coordinates in the point cloud's orientations, in those of every
         scale, these and projections on the point cloud's vectors, or none.
     orientation : OrientationOptions, optional
-        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`.
+        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`. Those not given are those
+        of orientations from equivariant input features, without V-GConv layers on the points.
     oriented_layers : int
         Number of EdgeConv layers with orientations, the first ones: 1 in the paper; more than there are
         means all.
@@ -222,6 +239,9 @@ class OrientedDGCNNSeg(_Segmentation):
         Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
+    plane_fit : bool
+        Whether vectors are projected on the normals of fitted planes. The sign of a projected vector has no
+        gradient: train the network without it first.
 
     Examples
     --------
@@ -245,14 +265,15 @@ class OrientedDGCNNSeg(_Segmentation):
         k: int = 20,
         dynamic: bool = True,
         dropout: float = 0.5,
-        num_orientations: int = 4,
-        level_sizes: Sequence[int | float] = (256, 64),
-        orientation_k: int = 24,
-        initial_feats: InitialFeats = "canonical",
+        num_orientations: int = 2,
+        level_sizes: Sequence[int | float] = (),
+        orientation_k: int = 20,
+        initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
         oriented_layers: int = 1,
         in_feats: int = 0,
         in_vectors: int = 0,
+        plane_fit: bool = False,
     ) -> None:
         super().__init__()
         check_integers(orientation_k=orientation_k)
@@ -265,17 +286,22 @@ class OrientedDGCNNSeg(_Segmentation):
             initial_feats,
             in_feats,
             in_vectors,
-            **(orientation or {}),
+            orientation,
         )
         num_feats, total = self.orientation_encoder.num_feats, self.orientation_encoder.num_orientations
         self.backbone = EdgeConvs(num_feats, widths, k, total, dynamic, oriented_layers)
-        self._add_head(num_outputs, out, num_categories, sum(widths), embed_feats, head_feats, dropout, total)
+        head = (sum(widths), embed_feats, head_feats, dropout, total, plane_fit)
+        self._add_head(num_outputs, out, num_categories, *head)
+
+    @classmethod
+    def paper(cls, num_outputs: int, **arguments: object) -> OrientedDGCNNSeg:
+        """The network of the paper, its orientations from V-GConv layers; arguments as in the constructor."""
+        return cls(num_outputs, **(PAPER | dict(level_sizes=(256, 64)) | arguments))
 
     @classmethod
     def light(cls, num_outputs: int, **arguments: object) -> OrientedDGCNNSeg:
         """A small network; arguments as in the constructor."""
-        small = _LIGHT | dict(num_orientations=2, level_sizes=(64,), orientation_k=16)
-        return cls(num_outputs, **(small | arguments))
+        return cls(num_outputs, **(_LIGHT | dict(orientation_k=16) | arguments))
 
     def _features(self, inputs: ModelInputs) -> tuple[Tensor, Tensor]:
         feat, points = oriented_features(self.orientation_encoder, self.backbone, inputs)

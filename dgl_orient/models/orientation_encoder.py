@@ -10,14 +10,15 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._validation import check_choice
-from ..geometry import norm, subtract_centroid, to_local
+from ..geometry import norm, to_local
 from ..nn import GlobalOrientation
 from ..nn.edge_features import EdgeFeatures
 from ..nn.global_orientation import ScaleOrientations
 from ..nn.input_features import InputFeatures
 from ..nn.vgconv import MessageFrom
+from ..robust import subtract_robust_centroid
 
-__all__ = ["InitialFeats", "OrientationEncoder", "OrientationOptions", "OrientedPoints"]
+__all__ = ["PAPER", "InitialFeats", "OrientationEncoder", "OrientationOptions", "OrientedPoints"]
 
 InitialFeats = Literal["canonical", "all_scales", "all_scales+vectors", "constant"]
 
@@ -34,6 +35,28 @@ class OrientationOptions(TypedDict, total=False):
     message_layers: int
     vector_gate: bool
     dropout: float
+
+
+#: The options that an oriented network has unless it sets others: orientations from equivariant input
+#: features, which cost little and are more accurate than those of V-GConv layers on the points.
+_DEFAULT = OrientationOptions(
+    input_features="covariance+normal", num_layers=0, hidden_feats=16, hidden_vectors=16
+)
+
+#: The arguments of the networks with the paper's orientations, as its released code has them.
+PAPER = dict(
+    num_orientations=4,
+    orientation_k=24,
+    initial_feats="canonical",
+    orientation=OrientationOptions(
+        input_features="none",
+        num_layers=2,
+        hidden_feats=32,
+        hidden_vectors=16,
+        message_layers=3,
+        dropout=0.5,
+    ),
+)
 
 
 class OrientedPoints(NamedTuple):
@@ -67,23 +90,25 @@ class OrientationEncoder(nn.Module):
         Numbers of invariant scalars and of equivariant vectors of the points. They are inputs of the
         orientation network; the scalars, and the vectors in the coordinates of all orientations, are
         concatenated to the initial features.
-    **options
-        Options of :class:`~dgl_orient.GlobalOrientation`, see :class:`OrientationOptions`.
+    options : OrientationOptions, optional
+        Of :class:`~dgl_orient.GlobalOrientation`; those not given are orientations from equivariant input
+        features: ``input_features="covariance+normal"``, ``num_layers=0``, 16 hidden features and vectors.
     """
 
     def __init__(
         self,
-        num_orientations: int = 4,
-        level_sizes: Sequence[int | float] = (256, 64),
-        k: int = 24,
-        initial_feats: InitialFeats = "canonical",
+        num_orientations: int = 2,
+        level_sizes: Sequence[int | float] = (),
+        k: int = 20,
+        initial_feats: InitialFeats = "all_scales+vectors",
         in_feats: int = 0,
         in_vectors: int = 0,
-        **options,
+        options: OrientationOptions | None = None,
     ) -> None:
         super().__init__()
         check_choice("initial_feats", initial_feats, InitialFeats)
         self.k, self.initial_feats = k, initial_feats
+        options = _DEFAULT | (options or {})
         self.net = GlobalOrientation(num_orientations, level_sizes, k, in_feats, in_vectors, **options)
         self.num_orientations = num_orientations * (len(level_sizes) + 2)  #: of a point, over all scales
         all_scales = 3 * self.num_orientations + 1 + self.net.num_inner_products
@@ -130,7 +155,7 @@ class OrientationEncoder(nn.Module):
             return []
         if self.initial_feats == "canonical":
             return [scales.canonical.flatten(1)]
-        centered = subtract_centroid(pos, batch_num_nodes.cpu())
+        centered, _ = subtract_robust_centroid(pos, batch_num_nodes.cpu())
         feats = [to_local(scales.point, centered.unsqueeze(1)).flatten(1), norm(centered, keepdim=True)]
         feats += [] if scales.inner_products is None else [scales.inner_products]
         if self.norm is None:

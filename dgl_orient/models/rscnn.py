@@ -12,7 +12,7 @@ from ..geometry import subtract_centroid
 from ..graph import farthest_point_hierarchy, knn_graph
 from ..nn import OrientedRSConv
 from .blocks import PointwiseMLP, check_head, model_inputs, raw_features
-from .orientation_encoder import InitialFeats, OrientationEncoder, OrientationOptions
+from .orientation_encoder import PAPER, InitialFeats, OrientationEncoder, OrientationOptions
 
 __all__ = ["OrientedRSCNN", "RSCNN"]
 
@@ -197,9 +197,10 @@ class OrientedRSCNN(nn.Module):
         The initial features of points: coordinates in the point cloud's orientations, in those of every
         scale, these and projections on the point cloud's vectors, or a constant.
     orientation : OrientationOptions, optional
-        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`.
-    orientation_level_sizes : sequence of int or float, optional
-        Points per level of the hierarchy that gives the orientations; ``level_sizes`` by default.
+        Options of the orientation network :class:`~dgl_orient.GlobalOrientation`. Those not given are those
+        of orientations from equivariant input features, without V-GConv layers on the points.
+    orientation_level_sizes : sequence of int or float
+        Points per level of the hierarchy that gives the orientations, without the points and the centroid.
     in_feats : int
         Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     in_vectors : int
@@ -222,11 +223,11 @@ class OrientedRSCNN(nn.Module):
         k: Sequence[int] = (48, 64),
         head_feats: Sequence[int] = (512, 256),
         dropout: float = 0.5,
-        num_orientations: int = 4,
-        orientation_k: int = 24,
-        initial_feats: InitialFeats = "canonical",
+        num_orientations: int = 2,
+        orientation_k: int = 20,
+        initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
-        orientation_level_sizes: Sequence[int | float] | None = None,
+        orientation_level_sizes: Sequence[int | float] = (),
         in_feats: int = 0,
         in_vectors: int = 0,
     ) -> None:
@@ -237,12 +238,12 @@ class OrientedRSCNN(nn.Module):
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.orientation_encoder = OrientationEncoder(
             num_orientations,
-            level_sizes if orientation_level_sizes is None else orientation_level_sizes,
+            orientation_level_sizes,
             orientation_k,
             initial_feats,
             in_feats,
             in_vectors,
-            **(orientation or {}),
+            orientation,
         )
         num_feats, total = self.orientation_encoder.num_feats, self.orientation_encoder.num_orientations
         self.backbone = RSConvs(num_feats, widths, level_sizes, k, total, num_orientations)
@@ -250,10 +251,14 @@ class OrientedRSCNN(nn.Module):
         self.logits = nn.Linear(self.head.out_feats, num_classes)
 
     @classmethod
+    def paper(cls, num_classes: int, **arguments: object) -> OrientedRSCNN:
+        """The network of the paper, its orientations from V-GConv layers; arguments as in the constructor."""
+        return cls(num_classes, **(PAPER | dict(orientation_level_sizes=(512, 128)) | arguments))
+
+    @classmethod
     def light(cls, num_classes: int, **arguments: object) -> OrientedRSCNN:
         """A small network; arguments as in the constructor."""
-        small = _LIGHT | dict(num_orientations=2, orientation_k=16)
-        return cls(num_classes, **(small | arguments))
+        return cls(num_classes, **(_LIGHT | dict(orientation_k=16) | arguments))
 
     def forward(self, graph: DGLGraph) -> Tensor:
         """Compute the logits of the classes.

@@ -52,7 +52,7 @@ def trace_orientations(model: nn.Module, forward: Callable[[], Any]) -> Orientat
     >>> model, cloud = OrientedDGCNN.light(8).eval(), dgl_orient.point_cloud(torch.rand(100, 3))
     >>> trace = trace_orientations(model, lambda: model(cloud))
     >>> trace.output.shape, trace.orient.shape, trace.level_sizes
-    (torch.Size([1, 8]), torch.Size([100, 3, 2, 3, 3]), (100, 64, 0))
+    (torch.Size([1, 8]), torch.Size([100, 2, 2, 3, 3]), (100, 0))
     """
     encoder = model if isinstance(model, OrientationEncoder) else getattr(model, "orientation_encoder", None)
     if encoder is None:

@@ -21,6 +21,7 @@ from .._validation import (
 )
 from ..geometry import subtract_centroid, to_local
 from ..graph import farthest_point_hierarchy
+from ..robust import subtract_robust_centroid
 from .edge_features import EdgeFeatures
 from .gvp import GVP
 from .input_features import (
@@ -207,7 +208,7 @@ class GlobalOrientation(nn.Module):
         levels = self._encode(graph, pos, feat, vec, geometric)
         orients = [head(level.vec, level.size) for head, level in zip(self.heads, levels)]
         point = [orient[level.anchor] for orient, level in zip(orients, levels)]
-        centered, centroid = subtract_centroid(pos, graph.batch_num_nodes().cpu()), levels[-1]
+        (centered, _), centroid = subtract_robust_centroid(pos, graph.batch_num_nodes().cpu()), levels[-1]
         direction = centered if geometric is None else geometric[1][:, 0]
         return ScaleOrientations(
             global_orient=self._fill_empty(graph, orients[-1]),

@@ -9,9 +9,10 @@ from dgl import DGLGraph
 from dgl.ops import copy_e_mean, copy_u_mean, u_sub_v
 from torch import Tensor
 
-from .._segment import segment_max, segment_mean
-from ..geometry import norm, subtract_centroid, to_local
+from .._segment import segment_max
+from ..geometry import norm, to_local
 from ..graph.topology import in_degrees
+from ..robust import robust_mean, subtract_robust_centroid
 
 __all__ = [
     "InputFeatures",
@@ -58,7 +59,8 @@ def input_features(graph: DGLGraph, pos: Tensor, kind: InputFeatures = "covarian
 
     where s is the root mean square of the last one's numerator over the point cloud. The first three span all
     directions that the point cloud distinguishes, and hardly depend on which points of a surface were
-    sampled.
+    sampled. All means over the point cloud are weighted so that a few points far away hardly move them: see
+    :func:`dgl_orient.robust.outlier_weights`.
 
     With ``"covariance+normal"`` there is a fifth, an estimated normal that points away from the centroid, the
     direction in which neighbours vary least:
@@ -96,20 +98,20 @@ def input_features(graph: DGLGraph, pos: Tensor, kind: InputFeatures = "covarian
             [0.1296, 0.0000, 0.0000]])
     """
     num_points = graph.batch_num_nodes()
-    centered = subtract_centroid(pos, num_points.cpu())
+    centered, weights = subtract_robust_centroid(pos, num_points.cpu())
     # Dividing by the largest coordinate keeps squares in range at any scale.
     largest = segment_max(num_points, centered.detach().abs().amax(1, keepdim=True))
     centered = centered / torch.where(largest > 0, largest, 1.0).repeat_interleave(num_points, 0)
-    radius = _root_mean_square(num_points, centered, torch.finfo(pos.dtype).tiny ** 0.25)
+    radius = _root_mean_square(num_points, centered, weights, torch.finfo(pos.dtype).tiny ** 0.25)
     direction = centered / radius
     outer = (direction.unsqueeze(2) * direction.unsqueeze(1)).flatten(1)
-    covariance = 3 * _point_mean(num_points, outer).view(-1, 3, 3)
+    covariance = 3 * _point_mean(num_points, outer, weights).view(-1, 3, 3)
     image = to_local(covariance, direction)  # the covariance is symmetric
     offset = torch.where(in_degrees(graph).unsqueeze(1) > 0, copy_u_mean(graph, centered) - centered, 0.0)
     # A threshold on the length relative to the radius selects the same points after any rotation.
     rounding = _CANCELLED * torch.finfo(pos.dtype).eps * radius.detach()
     offset = torch.where(norm(offset, keepdim=True) > rounding, offset, 0.0)
-    scaled_offset = offset / _root_mean_square(num_points, offset, _MIN_OFFSET)
+    scaled_offset = offset / _root_mean_square(num_points, offset, weights, _MIN_OFFSET)
     vectors = [direction, image, to_local(covariance, image), scaled_offset]
     if kind == "covariance+normal":
         vectors.append(_estimated_normal(graph, centered, offset, direction, rounding))
@@ -157,11 +159,12 @@ def _unit_trace(matrix: Tensor, minimum: Tensor | float) -> Tensor:
     return torch.where(present, matrix / torch.where(present, trace, 1.0), 0.0)
 
 
-def _root_mean_square(num_points: Tensor, vec: Tensor, minimum: float) -> Tensor:
+def _root_mean_square(num_points: Tensor, vec: Tensor, weights: Tensor, minimum: float) -> Tensor:
     """The root mean square of the vectors of each point cloud, at its points, ``(N, 1)``."""
-    return _point_mean(num_points, vec.square().sum(1, keepdim=True)).clamp_min(minimum**2).sqrt()
+    squares = vec.square().sum(1, keepdim=True)
+    return _point_mean(num_points, squares, weights).clamp_min(minimum**2).sqrt()
 
 
-def _point_mean(num_points: Tensor, values: Tensor) -> Tensor:
-    """The mean of the values of each point cloud, at its points, ``(N, C)``."""
-    return segment_mean(num_points, values).repeat_interleave(num_points, 0)
+def _point_mean(num_points: Tensor, values: Tensor, weights: Tensor) -> Tensor:
+    """The weighted mean of the values of each point cloud, at its points, ``(N, C)``."""
+    return robust_mean(values, weights, num_points).repeat_interleave(num_points, 0)

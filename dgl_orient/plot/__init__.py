@@ -6,7 +6,7 @@ matplotlib and plotly, the extra ``plot``, are imported when something is drawn.
 from .camera import Camera
 from .cloud_figure import cloud_figure
 from .cloud_page import cloud_page
-from .colors import Coloring, by_category, by_direction, by_value
+from .colors import Coloring, by_category, by_direction, by_value, own_colors, plain
 from .saving import save, save_figure
 from .scene import OrientedCloud, PlotOptions, arrows, oriented_cloud
 
@@ -22,6 +22,8 @@ __all__ = [
     "cloud_figure",
     "cloud_page",
     "oriented_cloud",
+    "own_colors",
+    "plain",
     "save",
     "save_figure",
 ]

@@ -14,17 +14,18 @@ from .colors import AXIS_COLORS
 from .page_menus import add_menus, coordinates, css, plotly_camera, scene_name
 from .scene import OrientedCloud, PlotOptions
 
-__all__ = ["cloud_page", "page_figure", "require_plotly"]
+__all__ = ["CONFIG", "cloud_page", "page_figure", "require_plotly"]
 
 _AXIS_NAMES = ("first axis", "second axis", "third axis")
-_ZOOM = 1.8  # with which a point cloud fills a square panel
+_PIXELS = 250  # of a cloud's radius in a window of common size, about
+_ZOOM = 2.1  # with which a point cloud fills a square panel
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>html, body {{ margin: 0; height: 100%; overflow: hidden; }}</style></head>
 <body>{plot}</body></html>
 """
-_CONFIG = {
+CONFIG = {
     "responsive": True,
     "displaylogo": False,
     "scrollZoom": True,
@@ -100,7 +101,7 @@ def cloud_page(clouds: Sequence[OrientedCloud], options: PlotOptions | None = No
 
     plot = to_html(
         page_figure(clouds, options, title),
-        config=_CONFIG,
+        config=CONFIG,
         include_plotlyjs=True,
         post_script=_LINK_CAMERAS,
         full_html=False,
@@ -136,13 +137,13 @@ def _check_same_kind(clouds: Sequence[OrientedCloud]) -> None:
 def _traces(clouds: Sequence[OrientedCloud], options: PlotOptions, panel: int) -> list[dict]:
     """Points, and for each axis the shafts and heads of arrows. ``meta`` names what a trace shows."""
     cloud = clouds[panel]
-    size = float(np.clip(75 / math.sqrt(len(cloud.pos) * len(clouds)), 1, 4))
-    marker = {"size": size, "line": {"width": 0}}
+    size = _PIXELS * cloud.point_size / cloud.radius / _grid(len(clouds))[1]
+    marker = {"size": float(np.clip(size, 1.5, 7)), "line": {"width": 0}}
     points = {"type": "scatter3d", "mode": "markers", "marker": marker, "name": "points", "meta": "points"}
     traces = [points | coordinates(cloud.pos, cloud.radius)]
     for axis in range(3) if cloud.orient.shape[1] else ():
         visible = True if axis in options.axes else "legendonly"
-        traces += _arrow_traces("arrows", axis, _AXIS_NAMES[axis], visible, 4)
+        traces += _arrow_traces("arrows", axis, _AXIS_NAMES[axis], visible, 5)
     for axis in options.axes if cloud.global_orient is not None else ():
         visible = True if options.show_global else "legendonly"
         traces += _arrow_traces("global", axis, "global orientation", visible, 9)
@@ -184,8 +185,9 @@ def _layout(clouds: Sequence[OrientedCloud], options: PlotOptions, title: str) -
     zoom = _ZOOM / max(1.0, columns / (1.8 * rows))
     reach = max(cloud.radius for cloud in clouds) * (1 + options.arrow_length / 2)
     layout = {
-        "title": {"text": html.escape(title), "font": {"size": 15}, "x": 0, "xref": "paper"},
+        "title": {"text": html.escape(title), "font": {"size": 16}, "x": 0, "xref": "paper", "y": 0.985},
         "margin": {"l": 12, "r": 170, "t": 84, "b": 12},
+        "hoverlabel": {"bgcolor": "white", "font": {"size": 12}},
         "legend": {"x": 1.01, "y": 1, "itemsizing": "constant"},
         "font": {"family": "system-ui, sans-serif", "color": "#222"},
         "meta": {"rotations": [np.eye(3).tolist()] * len(clouds)},
@@ -205,8 +207,10 @@ def _layout(clouds: Sequence[OrientedCloud], options: PlotOptions, title: str) -
         for name, center in zip("xyz", cloud.center.tolist()):
             scene[f"{name}axis"] = {"visible": False, "range": [center - reach, center + reach]}
         layout[scene_name(i)] = scene
-        place = {"x": float(x.mean()), "y": float(y[1]), "yanchor": "top", "xref": "paper", "yref": "paper"}
-        layout["annotations"].append({"text": html.escape(cloud.title), "showarrow": False, **place})
+        place = {"x": float(x[0]), "y": float(y[1]), "xanchor": "left", "yanchor": "top", "align": "left"}
+        place |= {"xref": "paper", "yref": "paper"}
+        text = html.escape(cloud.title).replace("\n", "<br>")
+        layout["annotations"].append({"text": text, "showarrow": False, **place})
     return layout
 
 

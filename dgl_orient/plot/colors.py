@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-import colorsys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from dgl import DGLError
 
-__all__ = ["AXIS_COLORS", "Coloring", "by_category", "by_direction", "by_value", "palette"]
+__all__ = [
+    "AXIS_COLORS",
+    "Coloring",
+    "by_category",
+    "by_direction",
+    "by_value",
+    "own_colors",
+    "palette",
+    "plain",
+]
 
 RGB = tuple[int, int, int]
 
-#: Red, green and blue: the first, second and third axis of an orientation.
-AXIS_COLORS = ((208, 28, 36), (22, 140, 44), (30, 80, 200))
+#: Red, green and blue, for the colour-blind too: the first, second and third axis of an orientation.
+AXIS_COLORS = ((214, 48, 28), (0, 146, 112), (40, 90, 200))
 
 # From light to dark, and away from the arrows' colours.
 _SCALE = np.array([(214, 226, 240), (140, 168, 205), (70, 92, 150), (36, 30, 84)], dtype=float)
+_GREY = (196, 200, 206)
+_BASE = (
+    (0, 114, 178),
+    (230, 159, 0),
+    (0, 158, 115),
+    (204, 121, 167),
+    (86, 180, 233),
+    (213, 94, 0),
+    (240, 228, 66),
+    (64, 64, 64),
+)
 _GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -27,9 +46,35 @@ class Coloring:
 
     name: str  #: the coloured quantity, such as ``"part"``
     rgb: np.ndarray  #: (N, 3) colours, from 0 to 255
-    labels: tuple[str, ...]  #: the value of each point as a string
+    labels: tuple[str, ...]  #: the value of each point as a string; may be empty
     legend: tuple[tuple[str, RGB], ...] = ()  #: labels and their colours
     is_continuous: bool = False  #: whether colours between those of the legend stand for values between
+    shading: float = 0.0  #: from 0 to 1, how much darker surfaces facing away from the light are
+
+
+def plain(num_points: int) -> Coloring:
+    """Shaded grey.
+
+    Examples
+    --------
+    >>> from dgl_orient.plot import plain
+    >>> plain(2).rgb.tolist()
+    [[196, 200, 206], [196, 200, 206]]
+    """
+    return Coloring("plain", np.full((num_points, 3), _GREY, dtype=np.uint8), (), shading=1.0)
+
+
+def own_colors(rgb: np.ndarray) -> Coloring:
+    """The colours ``(N, 3)`` from 0 to 1 that points have of their own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dgl_orient.plot import own_colors
+    >>> own_colors(np.array([[1.0, 0.5, 0.0]])).rgb.tolist()
+    [[255, 128, 0]]
+    """
+    return Coloring("color", (255 * np.clip(rgb, 0, 1)).round().astype(np.uint8), (), shading=0.5)
 
 
 def by_value(name: str, values: np.ndarray, low: float | None = None, high: float | None = None) -> Coloring:
@@ -83,7 +128,7 @@ def by_category(
     names = list(map(str, class_names))
     legend = tuple((names[label], colors[label]) for label in np.unique(labels))
     rgb = np.array(colors, dtype=np.uint8).reshape(-1, 3)[labels]
-    return Coloring(name, rgb, tuple(names[label] for label in labels.tolist()), legend)
+    return Coloring(name, rgb, tuple(names[label] for label in labels.tolist()), legend, shading=0.5)
 
 
 def by_direction(name: str, vec: np.ndarray) -> Coloring:
@@ -107,9 +152,22 @@ def by_direction(name: str, vec: np.ndarray) -> Coloring:
 
 
 def palette(num_colors: int) -> list[RGB]:
-    """Soft, distinct colours, any number of them; a longer palette begins with the shorter one."""
+    """Distinct colours, any number of them; a longer palette begins with the shorter one.
+
+    The first eight, of Okabe and Ito, differ for the colour-blind too, and any eight that follow each other
+    for those who confuse red and green.
+
+    Examples
+    --------
+    >>> from dgl_orient.plot.colors import palette
+    >>> palette(2)
+    [(0, 114, 178), (230, 159, 0)]
+    """
     colors = []
     for i in range(num_colors):
-        hue, saturation, value = (0.58 + i * _GOLDEN) % 1, 0.3 + 0.1 * (i % 3), 0.92 - 0.14 * (i % 2)
-        colors.append(tuple(round(255 * part) for part in colorsys.hsv_to_rgb(hue, saturation, value)))
+        number, base = divmod(i, len(_BASE))
+        # A little darker or lighter, so that any eight that follow each other stay distinct.
+        shade = 0.3 * ((number * _GOLDEN) % 1 - 0.5) if number else 0.0
+        limit = 255 if shade > 0 else 0
+        colors.append(tuple(round(part + abs(shade) * (limit - part)) for part in _BASE[base]))
     return colors

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["escape", "figure_bytes", "new_figure", "require_matplotlib", "simplify_axes"]
 
-_DPI = 200
+_DPI = 300
 # Without dates and random names the same picture is the same file.
 _METADATA = {
     "png": {"Software": "dgl_orient"},
@@ -23,6 +23,9 @@ _METADATA = {
     "svg": {"Date": None, "Creator": "dgl_orient"},
 }
 _STYLE = {"svg.hashsalt": "dgl_orient", "pdf.fonttype": 42}
+
+
+_FONTS = ("Helvetica", "Arial", "Liberation Sans", "DejaVu Sans")  # the last comes with matplotlib
 
 
 def require_matplotlib() -> None:
@@ -33,20 +36,21 @@ def require_matplotlib() -> None:
         raise DGLError(f"Pictures need the package {error.name}; {to_install('plot')}.") from error
 
 
-def new_figure(inches: tuple[float, float]) -> Figure:
+def new_figure(inches: tuple[float, float], layout: str | None = "constrained") -> Figure:
     """An empty figure that no window shows."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
-    return Figure(figsize=inches, layout="constrained")
+    return Figure(figsize=inches, layout=layout)
 
 
 def figure_bytes(figure: Figure, suffix: str, dpi: int = _DPI) -> bytes:
     """Encode a figure in the format of a suffix such as ``".png"``, with tight margins."""
-    from matplotlib import rc_context
+    from matplotlib import font_manager, rc_context
 
+    fonts = [name for name in _FONTS if name in font_manager.get_font_names()]
     kind, buffer = suffix.lower().removeprefix("."), io.BytesIO()
-    with rc_context(_STYLE):
+    with rc_context(_STYLE | {"font.sans-serif": fonts}):
         figure.savefig(
             buffer, format=kind, dpi=dpi, bbox_inches="tight", pad_inches=0.05, metadata=_METADATA[kind]
         )
@@ -54,9 +58,9 @@ def figure_bytes(figure: Figure, suffix: str, dpi: int = _DPI) -> bytes:
 
 
 def escape(name: str) -> str:
-    """A name that matplotlib writes as it is: no formula, no character that cannot be printed."""
+    """A string that matplotlib writes as it is: no formula, no character that cannot be printed."""
     name = name.encode("utf-8", "replace").decode("utf-8").replace("$", r"\$")
-    return "".join(character if character.isprintable() else "?" for character in name)
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in name)
 
 
 def simplify_axes(axes: Axes) -> None:

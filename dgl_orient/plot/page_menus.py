@@ -48,12 +48,10 @@ def _color_menu(traces: Sequence[dict], clouds: Sequence[OrientedCloud], options
     buttons = []
     for name in (each.name for each in clouds[0].colorings):
         colorings = [cloud.coloring(name) for cloud in clouds]
-        template = (
-            f"point %{{pointNumber}}<br>(%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}})<br>{html.escape(name)} %{{text}}"
-            f"<extra></extra>"
-        )
+        value = f"<br>{html.escape(name)} %{{text}}" if colorings[0].labels else ""
+        template = f"point %{{pointNumber}}<br>(%{{x:.3~g}}, %{{y:.3~g}}, %{{z:.3~g}}){value}<extra></extra>"
         changes = {
-            "marker.color": [*([css(rgb) for rgb in each.rgb.tolist()] for each in colorings), [0]],
+            "marker.color": [*(_css_colors(each.shaded_rgb(name, options.camera)) for each in clouds), [0]],
             "text": [*([html.escape(label) for label in each.labels] for each in colorings), None],
             "hovertemplate": [template] * len(clouds) + [None],
         }
@@ -62,6 +60,10 @@ def _color_menu(traces: Sequence[dict], clouds: Sequence[OrientedCloud], options
         buttons.append(_button(f"colour: {name}", "restyle", changes | bar, rows))
     names = [each.name for each in clouds[0].colorings]
     return {"buttons": buttons, "active": names.index(clouds[0].coloring(options.color).name)}
+
+
+def _css_colors(rgb: np.ndarray) -> list[str]:
+    return [f"#{number:06x}" for number in (rgb.astype(np.int64) @ [1 << 16, 1 << 8, 1]).tolist()]
 
 
 def _bar_style(coloring: Coloring) -> dict:
@@ -75,7 +77,8 @@ def _bar_style(coloring: Coloring) -> dict:
         ticks = (np.arange(count) + 0.5) / count
         scale = [((i + end) / count, color) for i, color in enumerate(colors) for end in (0, 1)]
     return {
-        "marker.colorscale": scale,
+        "marker.showscale": bool(colors),
+        "marker.colorscale": scale or None,
         "marker.colorbar.tickvals": ticks.tolist(),
         "marker.colorbar.ticktext": [html.escape(label) for label, _ in coloring.legend],
         "marker.colorbar.title.text": f"{html.escape(coloring.name)}<br> ",

@@ -36,7 +36,7 @@ def arrange_panels(clouds: Sequence[OrientedCloud], options: Sequence[PlotOption
     for each in options:
         back = [cloud.rotated_back() for cloud in clouds]
         titles = ["first pose"]
-        titles += [f"rotated back: differs by {pose_difference(back[0], b, each):.0e}" for b in back[1:]]
+        titles += [f"rotated back, differs by {pose_difference(back[0], b, each):.0e}" for b in back[1:]]
         panels.append([_titled(cloud, each, options) for cloud in clouds])
         panels.append([replace(cloud, title=title) for cloud, title in zip(back, titles)])
     return panels, [[each] * len(clouds) for each in options for _ in range(2)]

@@ -10,7 +10,6 @@ from .colors import Coloring, by_category, by_direction, by_value
 
 __all__ = [
     "angular_error",
-    "class_coloring",
     "data_colorings",
     "normal_colorings",
     "part_colorings",
@@ -18,11 +17,6 @@ __all__ = [
 ]
 
 _ERROR_COLORS = ((200, 208, 218), (112, 40, 130))
-
-
-def class_coloring(label: int, num_points: int, class_names: Sequence[str]) -> Coloring:
-    """All points in the colour of the predicted class."""
-    return by_category("class", np.full(num_points, label), class_names)
 
 
 def part_colorings(
@@ -62,23 +56,23 @@ def position_colorings(predicted: np.ndarray, target: np.ndarray | None = None) 
 
 
 def data_colorings(data: Mapping[str, np.ndarray]) -> list[Coloring]:
-    """Of points ``pos`` the distance from the centroid and, where given, their ``normal`` and ``part``.
+    """Of points their ``part`` and ``normal``, where given, and the distance of ``pos`` from the centroid.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dgl_orient.plot.prediction_colors import data_colorings
     >>> [each.name for each in data_colorings({"pos": np.eye(3), "normal": np.eye(3)})]
-    ['distance', 'normal']
+    ['normal', 'distance']
     """
-    distance = np.linalg.norm(data["pos"] - data["pos"].mean(0), axis=1)
-    colorings = [by_value("distance", distance, low=0.0)]
-    if "normal" in data:
-        colorings.append(by_direction("normal", data["normal"]))
+    colorings = []
     if "part" in data:
         parts, labels = np.unique(data["part"].astype(int), return_inverse=True)
         colorings.append(by_category("part", labels, list(map(str, parts))))
-    return colorings
+    if "normal" in data:
+        colorings.append(by_direction("normal", data["normal"]))
+    distance = np.linalg.norm(data["pos"] - data["pos"].mean(0), axis=1)
+    return [*colorings, by_value("distance", distance, low=0.0)]
 
 
 def angular_error(predicted: np.ndarray, target: np.ndarray, signed: bool = True) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,21 +15,36 @@ from torch import Tensor
 from .._validation import as_integer, check_points
 from ..graph import farthest_point_sampling
 from .camera import Camera
-from .colors import Coloring, by_value
+from .colors import Coloring, plain
+from .shading import estimate_normals, shade
 
-__all__ = ["OrientedCloud", "PlotOptions", "arrows", "check_options", "global_arrow", "oriented_cloud"]
+__all__ = [
+    "OrientedCloud",
+    "PlotOptions",
+    "arrows",
+    "check_options",
+    "global_arrow",
+    "hidden_points",
+    "oriented_cloud",
+]
 
 # Length of the arrows of the whole cloud's orientation, as a fraction of its radius.
 _GLOBAL_LENGTH = 0.6
+# Of so many points the distance to so many neighbours is measured.
+_NUM_MEASURED, _NEIGHBOURS = 40, 10
+# Points are few if they are farther apart, as a fraction of the radius.
+_FEW = 0.04
 
 
 @dataclass(frozen=True)
 class OrientedCloud:
-    """A point cloud in one pose, with orientations of M of its points at L levels, F at each."""
+    """A point cloud in one pose, with orientations of M points at L levels, F at each."""
 
     title: str
     pos: np.ndarray  #: (N, 3) coordinates
-    arrow_points: np.ndarray  #: (M,) indices of the points with arrows, in farthest-point order
+    normal: np.ndarray  #: (N, 3) by which points are shaded; their signs do not matter
+    arrow_points: np.ndarray  #: (M,) which of the oriented points have arrows, in farthest-point order
+    arrow_pos: np.ndarray  #: (M, 3) their coordinates
     orient: np.ndarray  #: (M, L, F, 3, 3) their orientations, axes in columns
     level_sizes: tuple[int, ...]  #: points per level; 0 for the whole cloud
     global_orient: np.ndarray | None  #: (F, 3, 3) orientations of the whole cloud
@@ -45,6 +61,21 @@ class OrientedCloud:
         """The largest distance of a point from the centroid; 1 if all points coincide."""
         return float(np.linalg.norm(self.pos - self.center, axis=1).max()) or 1.0
 
+    @functools.cached_property
+    def spacing(self) -> float:
+        """The distance between neighbours on a surface: the median over some of the points."""
+        some = self.pos[:: -(-len(self.pos) // _NUM_MEASURED)]
+        if len(self.pos) <= _NEIGHBOURS:
+            return 0.2 * self.radius
+        distance = torch.cdist(torch.as_tensor(some), torch.as_tensor(self.pos))
+        reach = distance.kthvalue(_NEIGHBOURS + 1, 1).values  # of a disc with so many points
+        return float(reach.median()) * math.sqrt(math.pi / _NEIGHBOURS) or 0.2 * self.radius
+
+    @functools.cached_property
+    def point_size(self) -> float:
+        """The diameter of points in a picture: apart where they are few, a closed surface where many."""
+        return max(0.42 * self.spacing, min(2.2 * self.spacing, 0.024 * self.radius))
+
     def coloring(self, name: str | None = None) -> Coloring:
         """The colouring of this name; by default the first."""
         for each in self.colorings:
@@ -52,6 +83,13 @@ class OrientedCloud:
                 return each
         known = ", ".join(each.name for each in self.colorings)
         raise DGLError(f"There is nothing to colour by {name} here; choose one of {known}.")
+
+    def shaded_rgb(self, name: str | None, camera: Camera) -> np.ndarray:
+        """The colours ``(N, 3)`` of a colouring, from 0 to 255, in light and shade."""
+        coloring = self.coloring(name)
+        # Where points are few, their normals vary too much to be shown.
+        strength = coloring.shading * min(1.0, _FEW * self.radius / self.spacing)
+        return shade(coloring.rgb, self.pos, self.normal, camera, strength)
 
     def is_global(self, level: int) -> bool:
         """Whether a level is the whole cloud, which has its arrows at the centroid."""
@@ -63,6 +101,8 @@ class OrientedCloud:
         return replace(
             self,
             pos=self.pos @ self.rotation,
+            normal=self.normal @ self.rotation,
+            arrow_pos=self.arrow_pos @ self.rotation,
             orient=inverse @ self.orient,
             global_orient=None if self.global_orient is None else inverse @ self.global_orient,
             rotation=np.eye(3),
@@ -77,8 +117,8 @@ class PlotOptions:
     level: int = 0  #: level of the hierarchy; 0 is the points' own orientations
     orientation: int = 0  #: which of the F orientations
     axes: tuple[int, ...] = (0, 1)  #: drawn as red (0), green (1) and blue (2) arrows
-    num_arrows: int = 150  #: maximum per axis
-    arrow_length: float = 0.14  #: as a fraction of the cloud's radius
+    num_arrows: int = 40  #: maximum per axis
+    arrow_length: float = 0.16  #: as a fraction of the cloud's radius
     show_global: bool = False  #: also draw the whole cloud's orientation, at its centroid
     camera: Camera = Camera()
 
@@ -104,6 +144,8 @@ def oriented_cloud(
     max_arrows: int = 300,
     arrow_points: np.ndarray | None = None,
     rotation: Tensor | None = None,
+    oriented_pos: Tensor | None = None,
+    normal: Tensor | None = None,
 ) -> OrientedCloud:
     """Prepare a point cloud and its orientations for drawing.
 
@@ -117,7 +159,7 @@ def oriented_cloud(
     global_orient : Tensor, optional
         Orientations of the whole cloud, ``(F, 3, 3)``.
     colorings : sequence of Coloring
-        Colourings to choose from; by default the distance from the centroid.
+        Colourings to choose from; by default shaded grey.
     title : str
         Title of the panel.
     level_sizes : sequence of int, optional
@@ -130,6 +172,11 @@ def oriented_cloud(
         Indices of the points with arrows; by default from farthest-point sampling.
     rotation : Tensor, optional
         The rotation ``(3, 3)`` that was applied to the first pose.
+    oriented_pos : Tensor, optional
+        The points ``(S, 3)`` that the orientations belong to, if not to all of the cloud: such as the sample
+        of a large cloud that a network is given.
+    normal : Tensor, optional
+        Normals ``(N, 3)`` for shading; by default estimated from neighbours.
 
     Returns
     -------
@@ -143,32 +190,43 @@ def oriented_cloud(
     >>> orient = dgl_orient.OrientationNet()(dgl_orient.knn_graph(pos, k=16), pos)
     >>> cloud = oriented_cloud(pos, orient.detach(), max_arrows=40)
     >>> cloud.orient.shape, cloud.colorings[0].name
-    ((40, 1, 1, 3, 3), 'distance')
+    ((40, 1, 1, 3, 3), 'plain')
     """
-    check_points(pos)
-    if pos.shape[1] != 3 or len(pos) == 0:
-        raise DGLError(f"Expected points (N, 3), at least one, to draw, got {tuple(pos.shape)}.")
-    points = pos.detach().cpu().double().numpy()
+    points, normal = _points(pos), estimate_normals(pos) if normal is None else _points(normal)
+    oriented = points if oriented_pos is None else _points(oriented_pos)
     if arrow_points is None:
-        count = torch.tensor([min(max_arrows, len(pos)) if orient is not None else 0])
-        arrow_points = farthest_point_sampling(pos.detach().cpu(), count, torch.tensor([len(pos)])).numpy()
-    orient = _by_level(orient, len(pos))[torch.as_tensor(arrow_points, dtype=torch.int64)]
-    level_sizes = (len(pos),) * orient.shape[1] if level_sizes is None else tuple(level_sizes)
+        count, total = (
+            torch.tensor([min(max_arrows, len(oriented)) if orient is not None else 0]),
+            len(oriented),
+        )
+        arrow_points = farthest_point_sampling(
+            torch.as_tensor(oriented), count, torch.tensor([total])
+        ).numpy()
+    orient = _by_level(orient, len(oriented))[torch.as_tensor(arrow_points, dtype=torch.int64)]
+    level_sizes = (len(oriented),) * orient.shape[1] if level_sizes is None else tuple(level_sizes)
     if len(level_sizes) != orient.shape[1]:
         raise DGLError(f"Expected a size for each of the {orient.shape[1]} levels, got {len(level_sizes)}.")
     if global_orient is not None:
         global_orient = global_orient.detach().cpu().double().reshape(-1, 3, 3).numpy()
-    distance = np.linalg.norm(points - points.mean(0), axis=1)
     return OrientedCloud(
         title=title,
         pos=points,
+        normal=normal,
         arrow_points=arrow_points,
+        arrow_pos=oriented[arrow_points],
         orient=orient.numpy(),
         level_sizes=level_sizes,
         global_orient=global_orient,
-        colorings=tuple(colorings) or (by_value("distance", distance, low=0.0),),
+        colorings=tuple(colorings) or (plain(len(points)),),
         rotation=np.eye(3) if rotation is None else rotation.detach().cpu().double().numpy(),
     )
+
+
+def _points(pos: Tensor) -> np.ndarray:
+    check_points(pos)
+    if pos.shape[1] != 3 or len(pos) == 0:
+        raise DGLError(f"Expected points (N, 3), at least one, to draw, got {tuple(pos.shape)}.")
+    return pos.detach().cpu().double().numpy()
 
 
 def arrows(cloud: OrientedCloud, options: PlotOptions, axis: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +241,7 @@ def arrows(cloud: OrientedCloud, options: PlotOptions, axis: int) -> tuple[np.nd
     count = 0
     if cloud.orient.shape[1]:
         count = min(options.num_arrows, cloud.level_sizes[options.level], len(cloud.arrow_points))
-    start = cloud.pos[cloud.arrow_points[:count]]
+    start = cloud.arrow_pos[:count]
     direction = cloud.orient[:count, options.level, options.orientation, :, axis] if count else start
     return start, start + options.arrow_length * cloud.radius * direction
 
@@ -195,6 +253,21 @@ def global_arrow(cloud: OrientedCloud, options: PlotOptions, axis: int) -> tuple
     start = cloud.center[None]
     direction = cloud.global_orient[None, options.orientation, :, axis]
     return start, start + _GLOBAL_LENGTH * cloud.radius * direction
+
+
+def hidden_points(cloud: OrientedCloud, options: PlotOptions) -> np.ndarray:
+    """Which arrows ``(m,)`` start at a point that others hide from the camera."""
+    start, _ = arrows(cloud, options, 0)
+    cell = 2 * cloud.spacing
+    position, depth = options.camera.project(cloud.pos)
+    own, own_depth = options.camera.project(start)
+    low = position.min(0)
+    size = np.floor(np.ptp(position, axis=0) / cell).astype(int) + 1
+    nearest = np.full(size, -np.inf)
+    np.maximum.at(nearest, tuple(((position - low) // cell).astype(int).T), depth)
+    place = ((own - low) // cell).astype(int).clip(0, size - 1)
+    # Neighbours on a steep surface differ in depth, too.
+    return nearest[tuple(place.T)] > own_depth + 4 * cell
 
 
 def check_options(cloud: OrientedCloud, options: PlotOptions) -> None:

@@ -24,12 +24,12 @@ def transform_steps(
     """What is done to every point cloud of a split, in order: names of transforms and their arguments.
 
     Training clouds are resampled, normalized, augmented and rotated; those of the other splits are normalized
-    and rotated. Without a protocol nothing is rotated.
+    and rotated. Without a protocol nothing is rotated. ``remove_outliers`` removes stray points first.
 
     Parameters
     ----------
     settings : Settings
-        Their ``protocol`` and ``augmentation`` count.
+        Their ``protocol``, ``augmentation`` and ``remove_outliers`` count.
     split : str
         ``"train"``, or any other.
     gravity : str, optional
@@ -46,12 +46,13 @@ def transform_steps(
     [('NormalizeScale', ()), ('RandomJitter', (0.01, 0.05)), ('RandomRotate', ('y',))]
     """
     chosen = None if settings.protocol is None else protocol(settings.protocol, gravity)
+    cleaned = [("RemoveOutliers", ())] if settings.remove_outliers else []
     normalized = [("NormalizeScale", ())] if normalize else []
     if split != "train":
-        return normalized + ([] if chosen is None else [("RandomRotate", (chosen.test.mode,))])
+        return cleaned + normalized + ([] if chosen is None else [("RandomRotate", (chosen.test.mode,))])
     augmentation = settings.augmentation or Augmentation()
     rotated = [] if chosen is None else [("RandomRotate", (chosen.train.mode,))]
-    return [*_resampling(augmentation), *normalized, *_augmentation(augmentation), *rotated]
+    return [*cleaned, *_resampling(augmentation), *normalized, *_augmentation(augmentation), *rotated]
 
 
 def transform_for(

@@ -7,9 +7,10 @@ That of a trained network, ``run_0.pth``, is the same whether it was trained by 
 - ``recipe``: the checked recipe; empty if there was none,
 - ``model``: ``class`` (``"module:Class"``) and ``arguments`` of the network; None if they are not known,
 - ``metadata``: ``num_classes``, ``class_names``, ``num_parts``, ``part_names``, ``class_parts`` and
-  ``gravity`` as far as they are known, and ``preprocessing``: ``num_points``, ``sampling``, ``columns`` and
-  ``normalize``,
+  ``gravity`` as far as they are known, and ``preprocessing``: ``num_points``, ``sampling``, ``columns``,
+  ``features`` and ``normalize``,
 - ``weights``, ``epoch``, ``val``, ``tests``: of the best epoch,
+- ``novelty``, if it is calibrated: tensors and numbers of :class:`dgl_orient.zoo.novelty.Novelty`,
 - ``versions`` of the libraries; a pretrained model of this package also has ``release``.
 """
 
@@ -31,7 +32,7 @@ from torch import Tensor, nn
 
 from .._atomic import reason, write_file
 
-__all__ = ["load", "load_weights", "no_larger_than", "save", "weights_of"]
+__all__ = ["load", "load_weights", "no_larger_than", "save", "weight_shape", "weights_of"]
 
 FORMAT = "dgl_orient checkpoint"
 VERSION = 2
@@ -105,7 +106,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], path: str | Path) -> None:
     """Give a network the weights of a checkpoint, which is named where they do not fit."""
     own, given = model.state_dict(), weights if isinstance(weights, Mapping) else {}
-    wrong = [name for name in own if _shape(own.get(name)) != _shape(given.get(name))]
+    wrong = [name for name in own if weight_shape(own.get(name)) != weight_shape(given.get(name))]
     wrong += [name for name in given if name not in own]
     if wrong:
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
@@ -169,7 +170,7 @@ def _num_stored(values: Iterable[object]) -> int:
     return sum(stored.values())
 
 
-def _shape(value: object) -> tuple[int, ...] | None:
+def weight_shape(value: object) -> tuple[int, ...] | None:
     """Of a tensor that can be a weight; None for anything else."""
     return tuple(value.shape) if _is_plain(value) else None
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from . import distributed
 from .errors import NotFiniteError
+from .finetune import set_train_mode
 from .tasks import Task
 
 __all__ = ["evaluate", "train_epoch"]
@@ -51,7 +52,7 @@ def train_epoch(
     float
         The mean loss of all samples of all processes.
     """
-    model.train()
+    set_train_mode(model)
     total = torch.zeros(2, dtype=torch.float64)
     for number, batch in enumerate(batches, start=1):
         graph, label = _to_device(batch, device)

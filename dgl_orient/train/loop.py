@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import torch
@@ -18,11 +18,13 @@ from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16
 from .engine import evaluate, train_epoch
 from .errors import check_weights, explain_errors, explain_worker_death
+from .finetune import initialise
 from .progress import Progress, table
 from .run import Run, seed_everything
 from .settings import Settings
 from .splits import Splits, checkpoint_metadata
 from .tasks import Task
+from .tensorboard import ScalarLog, check_tensorboard, tensorboard_log
 from .training_folder import TrainingFolder, summary, versions
 
 __all__ = ["Splits", "fit"]
@@ -46,9 +48,12 @@ def fit(
     :meth:`Task.with_settings <dgl_orient.train.Task.with_settings>`. With a recipe the data sets are used as
     they are, for :func:`dgl_orient.config.build.build` has made them so already.
 
+    With ``init_from`` in the settings the network begins with the weights of another where they fit, and
+    ``freeze`` keeps some of them: see :func:`dgl_orient.train.finetune.initialise`.
+
     The best network is in ``run_0.pth`` of the folder, for :func:`dgl_orient.pretrained` and ``dgl-orient
     apply``. Of a network that is not registered (:func:`dgl_orient.config.registry.register_model`) only the
-    weights are known: it is loaded with ``pretrained(path, model=network)``.
+    weights are known: it is loaded with ``pretrained(path, network=network)``.
 
     What an epoch does depends on the weights, the seed and the number of the epoch alone. So a training that
     was killed at any moment and is resumed ends with the weights with which it would have ended, and on the
@@ -71,9 +76,11 @@ def fit(
         The checked recipe of which task, network and data sets were built. It is stored in the checkpoints,
         and a training is resumed with the same one only.
     folder : str or Path, optional
-        Where to keep checkpoints, logs and results; ``settings.save_path`` if not given.
+        Where to keep checkpoints, logs and results; if not given, a new folder in ``settings.save_path``,
+        such as ``results/001``.
     resume : bool
-        Continue the training in the folder, if there is one.
+        Continue the training in the folder, or the newest of this recipe in ``settings.save_path``, if there
+        is one.
     device : str
         ``"cpu"`` or ``"cuda"``.
     progress : bool
@@ -103,11 +110,12 @@ def fit(
     """
     records = TrainingFolder(settings.save_path if folder is None else folder, recipe, settings)
     _check(model, splits, settings)
+    if settings.tensorboard:
+        check_tensorboard()
     task = task.with_settings(settings)
     if recipe is None and task.transforms_clouds:
         splits = splits.transformed(settings)
     with (
-        explain_worker_death(records.folder),
         distributed.process_group(device) as place,
         torch.random.fork_rng(),
         ExitStack() as stack,
@@ -115,8 +123,12 @@ def fit(
         _check_processes(splits, settings)
         if settings.bf16:
             check_bfloat16(place)
+        if folder is None:
+            records = distributed.run_on_main(records.numbered, resume)
+        stack.enter_context(explain_worker_death(records.folder))
         distributed.run_on_main(lambda: stack.enter_context(records.locked(resume)))
         report = Progress(progress, settings, task)
+        report.write(f"The folder of this training is {records.folder}.")
         training = _Training(task, model, splits, settings, records, report, place)
         results = training.results(resume)
         report.write(table(results))
@@ -163,8 +175,10 @@ class _Training:
         run = self._begun(number, resume)
         if run.result is None:
             try:
-                self._train(run)
-                self._finish(run)
+                with self._scalar_log(run) as add:
+                    self._train(run, add)
+                    self._finish(run)
+                    add(run.best["epoch"], run.result)
             except KeyboardInterrupt:
                 self._report_interrupt(run)
                 raise
@@ -174,6 +188,9 @@ class _Training:
         """A run at its beginning, or where it was interrupted."""
         seed_everything(self.settings.seed + number)
         model = self.model if isinstance(self.model, nn.Module) else self.model()
+        initial = initialise(model, self.settings)
+        if initial is not None:
+            self.report.write(f"The network begins with {self.settings.init_from}: {initial}.")
         run = Run(number, self.task, model.to(self.device), self.settings)
         state = distributed.run_on_main(self.records.last, number) if resume else None
         if state is None:
@@ -184,7 +201,13 @@ class _Training:
         self.report.write(f"Run {number} in {self.records.folder} {done}.")
         return run
 
-    def _train(self, run: Run) -> None:
+    def _scalar_log(self, run: Run) -> AbstractContextManager[ScalarLog]:
+        """The log for TensorBoard, if there is to be one."""
+        if not self.settings.tensorboard or not distributed.is_main():
+            return nullcontext(lambda epoch, values: None)
+        return tensorboard_log(self.records.log_path(run.number).parent, run.epoch + 1)
+
+    def _train(self, run: Run, add: ScalarLog) -> None:
         train = self._loader(self.splits.train, run)
         val = self._loader(self.splits.val)
         while not run.is_over:
@@ -192,6 +215,7 @@ class _Training:
                 record = self._epoch(run, train, val)
             is_best = run.add(record)
             distributed.run_on_main(self._keep, run, is_best)
+            add(run.epoch, {name: value for name, value in record.items() if name != "epoch"})
             self.report.epoch(run.number, record, is_best)
 
     def _epoch(self, run: Run, train: PointCloudLoader, val: PointCloudLoader) -> dict[str, object]:
@@ -227,7 +251,7 @@ class _Training:
             {
                 "task": self.task.name,
                 "model": describe(run.model),
-                "metadata": checkpoint_metadata(self.task, self.splits),
+                "metadata": checkpoint_metadata(self.task, self.splits, self.settings),
                 "weights": run.best_weights,
                 "epoch": run.best["epoch"],
                 "val": run.best["val"],

@@ -14,7 +14,7 @@ __all__ = ["LearningRate", "make_optimizer"]
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
-    """The optimizer of a network's weights.
+    """The optimizer of a network's weights, but for frozen ones.
 
     Examples
     --------
@@ -28,7 +28,8 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimize
     chosen = settings.optimizer
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[chosen.name]
     options = {"momentum": chosen.momentum} if chosen.name == "sgd" else {}
-    return kind(model.parameters(), lr=chosen.lr, weight_decay=chosen.weight_decay, **options)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return kind(trained, lr=chosen.lr, weight_decay=chosen.weight_decay, **options)
 
 
 class LearningRate:

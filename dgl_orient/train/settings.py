@@ -187,7 +187,23 @@ class Settings(Schema):
         pipelines=("pointcls", "partseg", "normals"),
         description="Random changes of training clouds: {scale: [0.8, 1.25], jitter: 0.01}.",
     )
-    save_path: str = Field("results", description="Folder of checkpoints, logs and results.")
+    remove_outliers: bool = Field(
+        False,
+        pipelines=("pointcls", "partseg", "normals"),
+        description="Remove stray points of all clouds first: those far from their 8 nearest neighbours.",
+    )
+    init_from: str | None = Field(
+        None,
+        description="Checkpoint, or name of a pretrained model, whose weights to begin with where they fit.",
+    )
+    freeze: bool | list[str] = Field(
+        False,
+        description="Whether weights of init_from are kept as they are; or names of modules: [backbone].",
+    )
+    tensorboard: bool = Field(False, description="Whether to write logs for TensorBoard, too.")
+    save_path: str = Field(
+        "results", description="Folder of results, in which each training has a numbered one: results/001."
+    )
 
     @validator("lr_scheduler")
     def _check_warmup(cls, value: Scheduler, values: dict[str, object]) -> Scheduler:
@@ -195,6 +211,12 @@ class Settings(Schema):
         if epochs is not None and warmup >= epochs:
             fewer = Problem(f"expected fewer than num_epochs, got {warmup} and {epochs}.")
             raise problem_at("warmup_epochs", fewer, type(value))
+        return value
+
+    @validator("freeze")
+    def _check_freeze(cls, value: bool | list[str], values: dict[str, object]) -> bool | list[str]:
+        if value and values.get("init_from", "") is None:
+            raise Problem("expected init_from beside it, the weights to keep.")
         return value
 
     @validator("save_path")

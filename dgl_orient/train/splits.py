@@ -17,7 +17,7 @@ __all__ = ["Splits", "checkpoint_metadata"]
 #: Attributes of the training set that a checkpoint stores, where the data set has them.
 _METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts", "gravity")
 #: Attributes of the test set that say how clouds are prepared for the network.
-_PREPROCESSING = ("num_points", "sampling", "columns")
+_PREPROCESSING = ("num_points", "sampling", "columns", "features")
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,14 @@ class Splits:
         return dataset_attribute(self.train, "normalize") is not False
 
 
-def checkpoint_metadata(task: Task, splits: Splits) -> dict[str, object]:
+def checkpoint_metadata(task: Task, splits: Splits, settings: Settings) -> dict[str, object]:
     """The ``metadata`` of a checkpoint, in plain values."""
     found = {name: _plain_attribute(splits.train, name) for name in _METADATA}
     metadata = task.metadata() | {name: value for name, value in found.items() if value is not None}
     test = next(iter(splits.tests.values()), splits.val)
     preprocessing = {name: _plain_attribute(test, name) for name in _PREPROCESSING}
     preprocessing["normalize"] = task.transforms_clouds and splits.is_normalized
+    preprocessing["remove_outliers"] = task.transforms_clouds and settings.remove_outliers
     return metadata | {"preprocessing": preprocessing}
 
 

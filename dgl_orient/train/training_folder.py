@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from dgl import DGLError
 
 from .._atomic import reason, write_file
+from .._training_folders import new_training_folder, training_folders
 from .._validation import is_plain
 from . import checkpoint
 from .settings import Settings
@@ -28,7 +30,7 @@ __all__ = ["TrainingFolder", "differences", "summary", "versions"]
 
 _LOCK = ".lock"
 #: What may change when a training is resumed: it has no influence on the result.
-_FREE = {"device", "num_workers", "save_path"}
+_FREE = {"device", "num_workers", "save_path", "tensorboard"}
 
 
 class TrainingFolder:
@@ -53,6 +55,31 @@ class TrainingFolder:
         self.settings = settings.as_dict()
         self.results_path = self.folder / "results.json"
 
+    def numbered(self, resume: bool) -> TrainingFolder:
+        """A new folder below this one, or to resume the newest whose training began with the same recipe."""
+        existing = [self._at(folder) for folder in training_folders(self.folder)]
+        if resume and existing:
+            return next((each for each in reversed(existing) if each._can_resume()), existing[-1])
+        try:
+            return self._at(new_training_folder(self.folder))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _at(self, folder: Path) -> TrainingFolder:
+        moved = copy.copy(self)
+        moved.folder, moved.results_path = folder, folder / "results.json"
+        return moved
+
+    def _can_resume(self) -> bool:
+        try:
+            self.last(0)
+        except DGLError:
+            return False
+        return True
+
+    def _unwritable(self, error: OSError) -> DGLError:
+        return DGLError(f"Cannot write in {self.folder}: {reason(error)}; name another folder in save_path.")
+
     def last_path(self, run: int) -> Path:
         return self.folder / f"run_{run}" / "last.pth"
 
@@ -69,9 +96,7 @@ class TrainingFolder:
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise DGLError(
-                f"Cannot write in {self.folder}: {reason(error)}; name another folder in save_path."
-            ) from error
+            raise self._unwritable(error) from error
         try:
             self._lock(descriptor)
             if not resume and any(each.name != _LOCK for each in self.folder.iterdir()):

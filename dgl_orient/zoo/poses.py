@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import dgl
 import numpy as np
 import torch
 from dgl import DGLError, DGLGraph
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..data import NormalizeScale, read_cloud
+from ..data.io.read import MESH_POINTS
+from ..geometry import to_global
 from ..graph import knn_graph, point_cloud
 from ..models.orientation_encoder import OrientationEncoder
-from ..models.tracing import VECTORS, Pose, trace_poses
-from .predict import check_range
+from ..models.tracing import VECTORS, OrientationTrace, trace_poses
+from .clouds import PointCloudFile, check_range, read_file
+from .predict import predict_files, prepare_cloud, split_points
+from .predictions import Prediction
 from .trained_model import TrainedModel
 
-__all__ = ["CloudInput", "compute_poses", "read_input"]
+__all__ = ["MAX_POINTS", "CloudInput", "CloudPose", "compute_poses", "read_input"]
 
-# Points sampled from a larger cloud where no network prescribes their number.
-_MAX_POINTS = 2048
-_ATTRIBUTES = (*VECTORS, "part", "charge")
+#: If no number is given, at most so many points of a cloud are drawn.
+MAX_POINTS = 100_000
+# Of a mesh, which has any number of them.
+_MESH_POINTS = 50_000
+# Points that an untrained network is given.
+_UNTRAINED_POINTS = 2048
+_ATTRIBUTES = (*VECTORS, "color", "part", "charge")
 
 
 class CloudInput(NamedTuple):
-    """The point cloud of a file, prepared for a network."""
+    """The point cloud of a file: what the network is given of it, and what is drawn."""
 
-    path: Path
-    graph: DGLGraph  #: in float64
-    label: int | None  #: its category, if the network is conditioned on one
+    file: PointCloudFile
+    points: dict[str, np.ndarray]  #: drawn: ``pos`` with its centroid at the origin, and further attributes
+    rows: np.ndarray | None  #: which of the file's points are drawn; None if the prediction is not per point
+    center: np.ndarray  #: (3,) the centroid in the file
     trained: TrainedModel | None  #: None for an untrained network
+
+
+class CloudPose(NamedTuple):
+    """A point cloud in one pose, and what a network computes for it."""
+
+    rotation: Tensor  #: (3, 3) from the pose of the file to this one
+    sample: Tensor  #: (S, 3) the points that the network is given, rotated, in the units of the file
+    trace: OrientationTrace  #: in float64
+    prediction: Prediction | None  #: as for a rotated file; None of an untrained network
 
 
 def read_input(
@@ -40,9 +60,9 @@ def read_input(
     num_points: int | None = None,
     category: str | None = None,
     seed: int = 0,
-    columns: Sequence[int] | None = None,
+    columns: Sequence[int] | Sequence[str] | None = None,
 ) -> CloudInput:
-    """Read the point cloud of a file, centered and scaled as in training.
+    """Read the point cloud of a file, for a network and to be drawn.
 
     Parameters
     ----------
@@ -51,79 +71,116 @@ def read_input(
     trained : TrainedModel, optional
         The trained network; None for an untrained one.
     num_points : int, optional
-        Number of points to sample; by default as many as in training.
+        How many points are drawn at most; what the network is given does not depend on it.
     category : str, optional
         For a network that is conditioned on one; by default the name of the file's folder.
     seed : int
         Of the sample.
-    columns : sequence of int, optional
+    columns : sequence of int or str, optional
         Columns of a table with the coordinates, and perhaps normals; by default as in training.
     """
-    path = Path(path)
+    path, limit = Path(path), num_points or MAX_POINTS
+    if category is not None and (trained is None or not trained.is_category_conditioned):
+        raise DGLError("There is no network that is conditioned on a category; leave out --category.")
     columns = trained.columns if columns is None and trained is not None else columns
-    pipeline = None if trained is None else trained.pipeline
-    if pipeline == "nbody" and num_points is not None:
-        raise DGLError("Particles are not sampled; leave out --points.")
-    limit = _MAX_POINTS if trained is None else None if pipeline == "nbody" else trained.num_points
-    options = (seed, columns, np.float64, "random" if trained is None else trained.sampling)
-    if pipeline == "pointcls":
-        arrays = read_cloud(path, num_points or limit, *options)
-    else:
-        arrays = read_cloud(path, num_points, *options)
-        if num_points is None and limit is not None and len(arrays["pos"]) > limit:
-            arrays = read_cloud(path, limit, *options)
+    is_per_point = trained is not None and trained.pipeline != "pointcls"
+    arrays = read_cloud(path, None, seed, columns, np.float64)
+    if len(arrays["pos"]) == MESH_POINTS and not is_per_point:
+        arrays = read_cloud(path, min(limit, _MESH_POINTS), seed, columns, np.float64)
+        # A cloud of as many points comes with some repeated.
+        _, first = np.unique(arrays["pos"], axis=0, return_index=True)
+        arrays = {name: array[np.sort(first)] for name, array in arrays.items()}
     check_range(path, arrays["pos"], np.float64)
-    graph = point_cloud(torch.as_tensor(arrays["pos"]))
-    for name in set(_ATTRIBUTES) & set(arrays):
-        graph.ndata[name] = torch.as_tensor(_check_attribute(path, name, arrays[name]))
-    if pipeline == "nbody" and "charge" in graph.ndata:
-        graph.ndata["charge"] = graph.ndata["charge"].double().reshape(graph.num_nodes(), -1)
-    graph = NormalizeScale()(graph) if trained is None else trained.prepare(graph)
-    return CloudInput(path, graph, _label(path, trained, category), trained)
+    rows = _random_rows(len(arrays["pos"]), limit, seed)
+    points = {
+        name: _check_attribute(path, name, arrays[name])[rows] for name in _ATTRIBUTES if name in arrays
+    }
+    center = points["pos"].mean(0)
+    for name in {"pos", "target_pos"} & set(points):
+        points[name] = points[name] - center
+    if trained is None:
+        some = _random_rows(len(rows), _UNTRAINED_POINTS, seed)
+        file = PointCloudFile(path, {"pos": arrays["pos"][rows][some]}, None, len(some))
+    else:
+        file = read_file(trained, path, category, columns, seed)
+    return CloudInput(file, points, rows if is_per_point else None, center, trained)
+
+
+def _random_rows(num_points: int, limit: int, seed: int) -> np.ndarray:
+    """At most so many random rows, in order."""
+    if num_points <= limit:
+        return np.arange(num_points)
+    rng = np.random.Generator(np.random.Philox(seed % 2**64))
+    return np.sort(rng.choice(num_points, limit, replace=False))
 
 
 def _check_attribute(path: Path, name: str, array: np.ndarray) -> np.ndarray:
-    rows = array.shape[:1]
-    if array.shape not in ([(*rows, 3)] if name in VECTORS else [rows, (*rows, 1)]):
-        expected = "3 numbers" if name in VECTORS else "a number"
+    rows, is_vector = array.shape[:1], name in (*VECTORS, "color")
+    if array.shape not in ([(*rows, 3)] if is_vector else [rows, (*rows, 1)]):
+        expected = "3 numbers" if is_vector else "a number"
         raise DGLError(
             f"Expected {name} in {path} to have {expected} for each point, got the shape {array.shape}."
         )
     return array
 
 
-def _label(path: Path, trained: TrainedModel | None, category: str | None) -> int | None:
-    if trained is None or not trained.is_category_conditioned:
-        if category is not None:
-            raise DGLError("There is no network that is conditioned on a category; leave out --category.")
-        return None
-    names = list(trained.metadata["class_names"])
-    name = path.absolute().parent.name if category is None else category
-    if name not in names:
-        known = ", ".join(names)
-        raise DGLError(f"Expected the category of {path} as --category or as its folder's name: {known}.")
-    return names.index(name)
+def compute_poses(cloud: CloudInput, num_poses: int, seed: int = 0) -> list[CloudPose]:
+    """Run the network on the pose of the file and on random ones.
+
+    Predictions are those of :func:`dgl_orient.zoo.predict.predict_files` for the file, and for the rotated
+    one. Orientations are computed in float64 for the same sample of points.
+    """
+    graph, label = _network_input(cloud, seed), cloud.file.label
+    rows = graph.ndata.pop("row")
+    model = _double_network(cloud.trained, seed)
+    label = None if label is None else torch.tensor([label])
+
+    def forward(graph: DGLGraph) -> None:
+        if cloud.trained is None:
+            model(knn_graph(graph.ndata["pos"], model.k), graph.ndata["pos"])
+        elif not bool(torch.isfinite(cloud.trained.task.forward(model, graph, label)).all()):
+            raise DGLError(
+                f"The network's output for {cloud.file.path} has NaN or infinite numbers: its weights may "
+                f"have diverged, or the point cloud is of another kind than the training data."
+            )
+
+    sample = torch.as_tensor(cloud.file.points["pos"])[rows] - torch.as_tensor(cloud.center)
+    return [
+        CloudPose(rotation, to_global(rotation, sample), trace, _predict(cloud, rotation.numpy(), seed))
+        for rotation, _, trace in trace_poses(model, forward, graph, num_poses, seed)
+    ]
 
 
-def compute_poses(cloud: CloudInput, num_poses: int, seed: int = 0) -> list[Pose]:
-    """Run the network in float64 on the pose of the file and on random ones."""
-    trained, label = cloud.trained, None if cloud.label is None else torch.tensor([cloud.label])
+def _network_input(cloud: CloudInput, seed: int) -> DGLGraph:
+    """The points that the network is given, in float64, and their ``row`` of the file's points."""
+    trained = cloud.trained
+    if trained is None:
+        graph = point_cloud(torch.as_tensor(cloud.file.points["pos"]))
+        graph.ndata["row"] = torch.arange(graph.num_nodes())
+        return NormalizeScale()(graph)
+    graph = prepare_cloud(trained, cloud.file, seed)
+    if trained.pipeline not in ("partseg", "normals"):
+        return graph
+    rows, _ = next(split_points(graph.num_nodes(), trained.num_points, seed))
+    return dgl.node_subgraph(graph, torch.as_tensor(rows), store_ids=False)
+
+
+def _double_network(trained: TrainedModel | None, seed: int) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**64)  # the weights of an untrained network
-        model = (OrientationEncoder() if trained is None else trained.model).double().eval()
+        network = OrientationEncoder() if trained is None else copy.deepcopy(trained.network)
+    return network.double().eval()
 
-    def forward(graph: DGLGraph) -> Tensor | None:
-        if trained is None:
-            pos = graph.ndata["pos"]
-            model(knn_graph(pos, model.k), pos)
-            return None
-        output = trained.task.forward(model, graph, label)
-        if not bool(torch.isfinite(output).all()):
-            raise DGLError(
-                f"The network's output for {cloud.path} has NaN or infinite numbers: its weights may have "
-                f"diverged, or the point cloud is of another kind than the training data."
-            )
-        # The parts among which the network chooses depend on the category.
-        return trained.task.predictions(output, graph, label) if trained.pipeline == "partseg" else output
 
-    return trace_poses(model, forward, cloud.graph, num_poses, seed)
+def _predict(cloud: CloudInput, rotation: np.ndarray, seed: int) -> Prediction | None:
+    """The prediction for the file after a rotation about its centroid."""
+    if cloud.trained is None:
+        return None
+    file = cloud.file
+    if not np.array_equal(rotation, np.eye(3)):
+        points = {**file.points, "pos": (file.points["pos"] - cloud.center) @ rotation.T + cloud.center}
+        for name in {"normal", "vel"} & set(points):
+            points[name] = points[name] @ rotation.T
+        file = file._replace(points=points)
+    ((_, prediction),) = predict_files(cloud.trained, [file], seed=seed)
+    return prediction

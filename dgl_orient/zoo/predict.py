@@ -1,124 +1,54 @@
-"""Prediction of files: each is read once, prepared as in training, split, batched and put together again."""
+"""Predictions: clouds are prepared as in training, split, batched and put together again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import dgl
 import numpy as np
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from torch import Tensor
+from tqdm import tqdm
 
 from .._validation import check_integer
-from ..data import read_cloud
-from ..graph import point_cloud
+from ..graph import bipartite_knn_graph, point_cloud
 from ..train.predict import predict_batch
-from .trained_model import TrainedModel
+from ..train.progress import has_terminal
+from .clouds import INPUTS, PointCloudFile
+from .feature_recorder import record_features
+from .patches import align_signs, patch_rows, predicts_patches
+from .predictions import Prediction, prediction_of
 
-__all__ = ["PointCloudFile", "category_number", "check_range", "predict_files", "read_file", "split_points"]
+if TYPE_CHECKING:
+    from .trained_model import TrainedModel
+
+__all__ = [
+    "CloudOutput",
+    "cloud_graph",
+    "cloud_outputs",
+    "predict_files",
+    "prepare_cloud",
+    "split_points",
+    "spread",
+]
 
 Item = TypeVar("Item")
 
-#: How many points of a file the points for the network are sampled from, if it has as many.
-_POOL = 10_000
-#: What networks use of the points, beside their coordinates.
-_INPUTS = {"nbody": {"vel": 3, "charge": 1}}
-
-
-class PointCloudFile(NamedTuple):
-    """The content of a file."""
-
-    path: Path
-    points: dict[str, np.ndarray]  #: ``pos`` in float64, ``normal`` if it has any, and the network's inputs
-    label: int | None  #: the category on which the network is conditioned, if it is
-    num_points: int  #: that the network can use: for ``pointcls`` coincident points count once
-
-
-def read_file(
-    trained: TrainedModel,
-    path: str | Path,
-    category: str | None = None,
-    columns: Sequence[int] | None = None,
-    seed: int = 0,
-) -> PointCloudFile:
-    """Read a file for a trained network.
-
-    Parameters
-    ----------
-    trained : TrainedModel
-        The network.
-    path : str or Path
-        The file, in any format of :func:`dgl_orient.data.read_cloud`.
-    category : str, optional
-        On which a network for parts is conditioned; by default the name of the file's folder.
-    columns : sequence of int, optional
-        Which columns of tables hold the coordinates; by default as in training.
-    seed : int
-        Of the points that are sampled from a mesh, or from a large cloud that is classified.
-
-    Raises
-    ------
-    DGLError
-        If the file cannot be read, or lacks what the network needs.
-    """
-    path, columns = Path(path), trained.columns if columns is None else columns
-    is_sampled = trained.pipeline == "pointcls" and trained.num_points is not None
-    number = max(_POOL, 10 * trained.num_points) if is_sampled else None
-    arrays = read_cloud(path, number, seed, columns, np.float64)
-    # Clouds that are normalized are float64 until then.
-    check_range(path, arrays["pos"], np.float64 if trained.is_normalized else np.float32)
-    if is_sampled:
-        # A smaller cloud comes with points repeated.
-        arrays = {"pos": np.unique(arrays["pos"], axis=0)}
-    needed = _inputs(path, arrays, trained.pipeline)
-    points = {
-        name: arrays[name] for name in ("pos", "normal") if name in arrays and name not in needed
-    } | needed
-    label = None
-    if trained.is_category_conditioned:
-        given = path.absolute().parent.name if category is None else category
-        label = category_number(given, trained, f"the folder of {path}, or --category")
-    return PointCloudFile(path, points, label, len(points["pos"]))
-
-
-def _inputs(path: Path, arrays: dict[str, np.ndarray], pipeline: str) -> dict[str, np.ndarray]:
-    """What the network needs of the points beside their coordinates."""
-    rows, found = len(arrays["pos"]), {}
-    for name, width in _INPUTS.get(pipeline, {}).items():
-        given = arrays.get(name)
-        if given is not None and width == 1 and given.shape == (rows,):
-            given = given[:, None]
-        if given is None or given.shape != (rows, width) or not np.isfinite(given).all():
-            raise DGLError(
-                f"Expected {name}, finite numbers of shape ({rows}, {width}), beside pos in {path}; write "
-                f"pos, vel and charge of the particles to an .npz file."
-            )
-        found[name] = given.astype(np.float64)
-    return found
-
-
-def category_number(name: str, trained: TrainedModel, where: str) -> int:
-    """The number of a category on which a network can be conditioned."""
-    names = trained.metadata["class_names"]
-    if name not in names:
-        raise DGLError(f"Expected a category that the network knows as {where}: {', '.join(names)}.")
-    return names.index(name)
-
-
-def check_range(path: Path, pos: np.ndarray, dtype: type[np.floating]) -> None:
-    """Raise if distances between a file's points cannot be computed in this type."""
-    limit = float(np.finfo(dtype).max) ** 0.5 / 16
-    if np.abs(pos).max() > limit:
-        raise DGLError(f"Expected coordinates of at most {limit:.1g} in {path}; scale the cloud down.")
+#: A cloud of this many parts has a progress bar.
+_SHOWN_PARTS = 50
 
 
 def predict_files(
-    trained: TrainedModel, files: Iterable[PointCloudFile], batch_size: int = 32, seed: int = 0
-) -> Iterator[tuple[PointCloudFile, Tensor]]:
-    """The network's output for each file, in order.
+    trained: TrainedModel,
+    files: Iterable[PointCloudFile],
+    batch_size: int = 32,
+    seed: int = 0,
+    votes: int = 1,
+    progress: bool = False,
+) -> Iterator[tuple[PointCloudFile, Prediction]]:
+    """The prediction for each file, in order.
 
     Files are taken from the iterable as they are needed, so no more than a batch of them is in memory.
 
@@ -127,25 +57,42 @@ def predict_files(
     trained : TrainedModel
         The network.
     files : iterable of PointCloudFile
-        What :func:`read_file` returned.
+        What :func:`dgl_orient.zoo.clouds.read_file` returned.
     batch_size : int
         How many clouds are predicted at once.
     seed : int
         Of the points of a cloud that are taken, and of the parts into which a large one is split.
-
-    Yields
-    ------
-    PointCloudFile, Tensor
-        The file, and logits ``(C,)`` for the whole cloud or a row for each of its points.
+    votes : int
+        Of a cloud that is classified, over how many samples of its points the logits are averaged.
+    progress : bool
+        Whether to show a bar for a cloud of many parts, if stderr is a terminal.
     """
-    size = check_integer("batch_size", batch_size, 1)
-    collected: list[tuple[_Piece, Tensor]] = []
-    for pieces in _batched(_pieces(trained, files, seed), size):
-        labels = [piece.file.label for piece in pieces]
-        label = torch.tensor(labels) if trained.is_category_conditioned else None
-        graph = dgl.batch([piece.graph for piece in pieces])
-        outputs = predict_batch(trained.model, trained.task, graph, label, trained.device)
-        for piece, output in zip(pieces, outputs):
+    for file, output in cloud_outputs(trained, files, batch_size, seed, votes, progress=progress):
+        yield file, prediction_of(trained, output.output, file.label, output.features, file)
+
+
+class CloudOutput(NamedTuple):
+    """What a network computes for a cloud."""
+
+    output: Tensor  #: logits ``(C,)`` of the cloud, or a row for each of its points
+    features: Tensor | None  #: (C,) of the cloud; None of a network for points
+    point_features: Tensor | None  #: a row for each point, if they were asked for
+
+
+def cloud_outputs(
+    trained: TrainedModel,
+    files: Iterable[PointCloudFile],
+    batch_size: int = 32,
+    seed: int = 0,
+    votes: int = 1,
+    with_points: bool = False,
+    progress: bool = False,
+) -> Iterator[tuple[PointCloudFile, CloudOutput]]:
+    """The network's output and its features for each file, in order: see :func:`predict_files`."""
+    size, votes = check_integer("batch_size", batch_size, 1), check_integer("votes", votes, 1)
+    collected: list[tuple[_Piece, CloudOutput]] = []
+    for pieces in _batched(_pieces(trained, files, seed, votes, progress), size):
+        for piece, output in zip(pieces, _computed(trained, pieces, with_points)):
             collected.append((piece, output))
             if piece.is_last:
                 yield piece.file, _merged(collected)
@@ -162,29 +109,77 @@ class _Piece(NamedTuple):
     is_last: bool  #: of its file
 
 
-def _pieces(trained: TrainedModel, files: Iterable[PointCloudFile], seed: int) -> Iterator[_Piece]:
+def _computed(trained: TrainedModel, pieces: Sequence[_Piece], with_points: bool) -> Iterator[CloudOutput]:
+    """The network's outputs for a batch."""
+    labels = [piece.file.label for piece in pieces]
+    label = torch.tensor(labels) if trained.is_category_conditioned else None
+    graph = dgl.batch([piece.graph for piece in pieces])
+    with record_features(trained.network) as recorded:
+        outputs = predict_batch(trained.network, trained.task, graph, label, trained.device)
+    of_clouds, of_points = recorded.get(len(pieces)), recorded.get(graph.num_nodes())
+    sizes = graph.batch_num_nodes().tolist()
+    of_clouds = [None] * len(pieces) if of_clouds is None else of_clouds.float().cpu()
+    if of_points is None or not with_points:
+        of_points = [None] * len(pieces)
+    else:
+        of_points = of_points.float().cpu().split(sizes)
+    return map(CloudOutput, outputs, of_clouds, of_points)
+
+
+def _pieces(
+    trained: TrainedModel, files: Iterable[PointCloudFile], seed: int, votes: int, progress: bool
+) -> Iterator[_Piece]:
+    if trained.pipeline == "pointcls":
+        for file in files:
+            for vote in range(votes):
+                graph = cloud_graph(trained, file, seed + vote, is_resampled=vote > 0)
+                rows = graph.ndata.pop("row").numpy()
+                yield _Piece(file, graph, rows, len(rows), vote == votes - 1)
+        return
     most = trained.num_points if trained.pipeline in ("partseg", "normals") else None
+    is_local = predicts_patches(trained)
     for file in files:
-        whole = _graph(trained, file, seed)
-        parts = list(split_points(whole.num_nodes(), most, seed))
-        for number, (rows, num_own) in enumerate(parts, start=1):
-            graph = (
-                whole if len(parts) == 1 else dgl.node_subgraph(whole, torch.as_tensor(rows), store_ids=False)
-            )
-            yield _Piece(file, graph, rows, num_own, number == len(parts))
+        whole = cloud_graph(trained, file, seed)
+        row = whole.ndata.pop("row").numpy()
+        parts = list(patch_rows(whole, most) if is_local else split_points(whole.num_nodes(), most, seed))
+        is_shown = progress and len(parts) >= _SHOWN_PARTS and has_terminal()
+        bar = tqdm(parts, file.path.name, unit="part", leave=False, disable=not is_shown)
+        for number, (rows, num_own) in enumerate(bar, start=1):
+            if len(parts) == 1:
+                graph = whole
+            elif is_local:
+                graph = trained.prepare(point_cloud(whole.ndata["pos"][rows]))
+            else:
+                graph = dgl.node_subgraph(whole, torch.as_tensor(rows), store_ids=False)
+            yield _Piece(file, graph, row[rows], num_own, number == len(parts))
 
 
-def _graph(trained: TrainedModel, file: PointCloudFile, seed: int) -> DGLGraph:
-    """A cloud as the network was trained on, with nothing but what the network uses."""
-    graph = point_cloud(torch.as_tensor(file.points["pos"]))
-    for name in _INPUTS.get(trained.pipeline, ()):
-        graph.ndata[name] = torch.as_tensor(file.points[name])
+def prepare_cloud(
+    trained: TrainedModel, file: PointCloudFile, seed: int, is_resampled: bool = False
+) -> DGLGraph:
+    """A cloud as the network was trained on, in float64.
+
+    It has what the network uses, and ``row``: which of the file's points each is.
+    """
+    rows = np.arange(len(file.points["pos"])) if file.rows is None else file.rows
+    graph = point_cloud(torch.as_tensor(file.points["pos"][rows]))
+    inputs = {name: file.points[name] for name in INPUTS.get(trained.pipeline, ())} | file.features
+    for name, array in inputs.items():
+        graph.ndata[name] = torch.as_tensor(array[rows])
+    graph.ndata["row"] = torch.as_tensor(rows)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed % 2**63)
-        graph = trained.transform(graph)
+        return (trained.resampling if is_resampled else trained.transform)(graph)
+
+
+def cloud_graph(
+    trained: TrainedModel, file: PointCloudFile, seed: int, is_resampled: bool = False
+) -> DGLGraph:
+    """The same in float32, for the network."""
+    graph = prepare_cloud(trained, file, seed, is_resampled)
     for name, values in graph.ndata.items():
         # Not before: far from the origin float32 has no digits left for coordinates.
-        graph.ndata[name] = values.float()
+        graph.ndata[name] = values if name == "row" else values.float()
     return graph
 
 
@@ -216,13 +211,46 @@ def split_points(num_points: int, most: int | None, seed: int) -> Iterator[tuple
         yield np.concatenate([own, order[: most - len(own)]]), len(own)
 
 
-def _merged(collected: Sequence[tuple[_Piece, Tensor]]) -> Tensor:
+def _merged(collected: Sequence[tuple[_Piece, CloudOutput]]) -> CloudOutput:
     """The output for a file from those of its pieces."""
-    if collected[0][1].ndim == 1:  # one output for the whole cloud
-        return collected[0][1]
+    outputs = [output for _, output in collected]
+    features = point_features = None
+    if outputs[0].point_features is not None:
+        point_features = _for_all_points(collected, [each.point_features for each in outputs])
+        features = point_features.mean(0)
+    if outputs[0].features is not None:
+        features = torch.stack([each.features for each in outputs]).mean(0)
+    if outputs[0].output.ndim > 1:
+        output = _for_all_points(collected, [each.output for each in outputs])
+        output = output if collected[-1][0].num_own else _aligned(output, *collected[-1])
+    else:
+        output = torch.stack([each.output for each in outputs]).mean(0)
+    return CloudOutput(output, features, point_features)
+
+
+def _for_all_points(collected: Sequence[tuple[_Piece, CloudOutput]], values: Sequence[Tensor]) -> Tensor:
+    """A row for each point of a file from those of its pieces."""
     rows = np.concatenate([piece.rows[: piece.num_own] for piece, _ in collected])
-    outputs = torch.cat([output[: piece.num_own] for piece, output in collected])
-    return outputs[np.argsort(rows)]
+    values = torch.cat([each[: piece.num_own] for (piece, _), each in zip(collected, values)])
+    return spread(collected[0][0].file, torch.as_tensor(rows), values)
+
+
+def _aligned(normals: Tensor, sample: _Piece, output: CloudOutput) -> Tensor:
+    """Normals of patches, which do not know what side is outside, with the signs of the whole cloud's."""
+    pos, rows = torch.as_tensor(sample.file.points["pos"]), torch.as_tensor(sample.rows)
+    return align_signs(normals.flatten(1), pos, rows, output.output.flatten(1))
+
+
+def spread(file: PointCloudFile, rows: Tensor, values: Tensor) -> Tensor:
+    """A row for each point of a file: its own among these values, or that of the nearest point with one."""
+    pos = torch.as_tensor(file.points["pos"])
+    order = rows.new_full((len(pos),), -1)
+    order[rows] = torch.arange(len(rows))
+    rest = (order < 0).nonzero().flatten()
+    if len(rest):
+        nearest, point = bipartite_knn_graph(pos[rows], pos[rest], 1).edges(order="eid")
+        order[rest[point]] = nearest
+    return values[order]
 
 
 def _batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

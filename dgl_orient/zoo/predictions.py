@@ -2,25 +2,76 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from .trained_model import TrainedModel
+if TYPE_CHECKING:
+    from .clouds import PointCloudFile
+    from .trained_model import TrainedModel
 
-__all__ = ["Prediction", "prediction_of"]
+__all__ = ["UNKNOWN", "Prediction", "Predictions", "prediction_of"]
+
+#: The class of a cloud that is unlike the training data.
+UNKNOWN = "unknown"
 
 
-class Prediction(NamedTuple):
-    """The prediction for one cloud."""
+@dataclass(frozen=True, repr=False)
+class Prediction:
+    """The prediction for one cloud.
+
+    ``summary`` of a class has ``class``, or ``"unknown"``, its ``probability`` and those of all classes,
+    ``nearest_class``, the best one even of an unknown cloud, ``novelty``, how unlike the training data the
+    cloud is (above 1 it is unknown; None if the model is not calibrated), and ``is_known``.
+    """
 
     summary: dict[str, object]  #: of the whole cloud, in plain values
     per_point: dict[str, np.ndarray]  #: arrays of a row for each point
+    name: str = ""  #: of its file, or its number among several
+    warnings: tuple[str, ...] = ()  #: of points that were dropped, and of too few
+
+    def __getitem__(self, name: str) -> object:
+        """A value of the summary, or an array with a row for each point."""
+        return self.summary[name] if name in self.summary else self.per_point[name]
+
+    def __repr__(self) -> str:
+        return f"Prediction({', '.join(f'{name}: {cell}' for name, cell in self.cells().items() if cell)})"
+
+    def cells(self) -> dict[str, str]:
+        """What a table shows of it: column → text."""
+        shown = {}
+        for name, value in self.summary.items():
+            if name == "probabilities":
+                best = sorted(value, key=value.__getitem__, reverse=True)[:3]
+                shown["best three"] = ", ".join(f"{each} {value[each]:.1%}" for each in best)
+            elif name == "parts":
+                shown[name] = ", ".join(f"{part} {count:,}" for part, count in value.items())
+            elif name in ("class", "category", "points", "particles", "novelty") and value is not None:
+                shown[name] = f"{value:.2f}" if isinstance(value, float) else str(value)
+        return {"cloud": self.name, **shown, "warnings": "; ".join(self.warnings)}
 
 
-def prediction_of(trained: TrainedModel, output: Tensor, label: int | None = None) -> Prediction:
+class Predictions(list[Prediction]):
+    """Predictions for several clouds, in order; they print as a table."""
+
+    def __repr__(self) -> str:
+        rows = [each.cells() for each in self]
+        header = {name: None for row in rows for name in row}
+        table = [list(header), *([row.get(name, "") for name in header] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*table)]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
+
+
+def prediction_of(
+    trained: TrainedModel,
+    output: Tensor,
+    label: int | None = None,
+    features: Tensor | None = None,
+    file: PointCloudFile | None = None,
+) -> Prediction:
     """What a network's output for one cloud means.
 
     Parameters
@@ -31,26 +82,44 @@ def prediction_of(trained: TrainedModel, output: Tensor, label: int | None = Non
         Its output for the cloud.
     label : int, optional
         The category on which it was conditioned.
+    features : Tensor, optional
+        The features of the cloud, from which follows whether it is like the training data.
+    file : PointCloudFile, optional
+        Where the cloud comes from.
     """
     if trained.pipeline == "pointcls":
-        return _class(trained, output)
-    if trained.pipeline == "partseg":
-        return _parts(trained, output, label)
-    if trained.pipeline == "normals":
+        summary, per_point = _class(trained, output, features)
+    elif trained.pipeline == "partseg":
+        summary, per_point = _parts(trained, output, label)
+    elif trained.pipeline == "normals":
         vectors = normalize(output.double().reshape(-1, 3), dim=1)
-        return Prediction({"points": len(vectors)}, {"normal": vectors.float().numpy()})
-    return Prediction({"particles": len(output)}, {"predicted_pos": output.numpy()})
+        summary, per_point = {"points": len(vectors)}, {"normal": vectors.float().numpy()}
+    else:
+        summary, per_point = {"particles": len(output)}, {"predicted_pos": output.numpy()}
+    if file is None:
+        return Prediction(summary, per_point)
+    return Prediction(summary, per_point, str(file.path), file.warnings)
 
 
-def _class(trained: TrainedModel, logits: Tensor) -> Prediction:
+def _class(trained: TrainedModel, logits: Tensor, features: Tensor | None) -> tuple[dict, dict]:
     names = trained.metadata["class_names"]
     probabilities = [round(each, 6) for each in logits.double().softmax(0).tolist()]
     best = int(logits.argmax())
-    summary = {"class": names[best], "probability": probabilities[best]}
-    return Prediction(summary | {"probabilities": dict(zip(names, probabilities))}, {})
+    novelty, is_known = None, True
+    if trained.novelty is not None and features is not None:
+        score = float(trained.novelty(features[None], logits[None]))
+        novelty, is_known = round(score, 4), score <= 1
+    return {
+        "class": names[best] if is_known else UNKNOWN,
+        "probability": probabilities[best],
+        "probabilities": dict(zip(names, probabilities)),
+        "nearest_class": names[best],
+        "novelty": novelty,
+        "is_known": is_known,
+    }, {}
 
 
-def _parts(trained: TrainedModel, logits: Tensor, label: int | None) -> Prediction:
+def _parts(trained: TrainedModel, logits: Tensor, label: int | None) -> tuple[dict, dict]:
     label = 0 if label is None else label  # a network that is not conditioned has a single category
     parts = list(trained.metadata["class_parts"][label])
     probability, best = logits[:, parts].double().softmax(1).max(1)  # (n,) each
@@ -58,4 +127,4 @@ def _parts(trained: TrainedModel, logits: Tensor, label: int | None) -> Predicti
     names = trained.metadata.get("part_names") or [str(number) for number in range(logits.shape[1])]
     counts = {names[number]: int((part == number).sum()) for number in parts}
     summary = {"category": trained.metadata["class_names"][label], "points": len(part), "parts": counts}
-    return Prediction(summary, {"part": part.astype(np.int32), "probability": probability.float().numpy()})
+    return summary, {"part": part.astype(np.int32), "probability": probability.float().numpy()}

@@ -50,7 +50,7 @@ def measure_quality(
     if "data" not in trained.recipe:
         raise DGLError(f"{trained.path} was trained without a recipe, so that its test set is not known.")
     recipe, num_points = trained.recipe, trained.num_points
-    networks = {"trained": trained.model, "untrained": _reset_orientations(trained, seed)}
+    networks = {"trained": trained.network, "untrained": _reset_orientations(trained, seed)}
     if num_points is None:
         raise DGLError(
             f"The data set {recipe['data']['name']!r} does not say how many points its clouds have, so that "
@@ -76,12 +76,12 @@ def _cloud(item: DGLGraph | tuple[DGLGraph, Tensor]) -> tuple[Tensor, int | None
 
 def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
     """The network with randomly initialised orientations."""
-    if not isinstance(getattr(trained.model, "orientation_encoder", None), OrientationEncoder):
+    if not isinstance(getattr(trained.network, "orientation_encoder", None), OrientationEncoder):
         raise DGLError(
             f"The network {trained.recipe['model']['name']} of {trained.path} has no orientations at several "
             f"scales to measure; give a checkpoint of oriented-dgcnn or oriented-rscnn."
         )
-    model = copy.deepcopy(trained.model)
+    model = copy.deepcopy(trained.network)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**64)
         model.orientation_encoder.net.reset_parameters()

@@ -1,51 +1,271 @@
-"""Trained models: loaded from checkpoints without executing anything in them."""
+"""Trained models: predictions, features and orientations of clouds in any form."""
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import torch
 from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
-from torch import nn
+from torch import Tensor, nn
 
-from .._validation import as_integer, is_plain
+from .._validation import check_choice
 from ..config import registry
-from ..config.build import argument_of, complete_metadata, is_normalized, make_model, make_task
-from ..config.recipe import check
-from ..config.registry import GIVEN_TO_MODELS, MODELS, PIPELINES
+from ..config.build import argument_of, is_normalized, make_model
 from ..data import FixedPoints, NormalizeScale
 from ..train import checkpoint as checkpoints
-from ..train.distributed import resolve_device
 from ..train.settings import Settings
 from ..train.tasks import Task
-from .catalog import checkpoint_path
+from .any_clouds import AnyClouds, any_clouds
+from .novelty import Novelty
+from .orientations import cloud_orientations
+from .predict import cloud_outputs, predict_files
+from .predictions import Predictions
 
-__all__ = ["TrainedModel", "load_trained_model", "model_of"]
+__all__ = ["Meta", "TrainedModel"]
 
-#: Of clouds that a network is given; more in a checkpoint is no network's.
-_MAX_POINTS = 1_000_000
-_LONGEST_NAME = 200
+Per = Literal["cloud", "point"]
 
 
-@dataclass(frozen=True)
+class Meta(NamedTuple):
+    """Metadata of a trained model."""
+
+    name: str
+    class_names: list[str]  #: in the order of its outputs
+    num_points: int | None  #: how many points its clouds had; None if any number
+    transform: Compose  #: from any clouds to such as it was trained on: number of points, position and scale
+    #: Of the test split: protocol → metric → value; of a training of your own by the names of its test sets.
+    scores: Mapping[str, Mapping[str, float]]
+    recipe: Mapping[str, object]  #: from which it was trained
+    data: Mapping[str, str]  #: the data set's name and, of a pretrained model, citation and licence
+    #: How often clouds of known and of other classes were called unknown; None if it is not calibrated.
+    novelty: Mapping[str, object] | None
+
+
+@dataclass(frozen=True, repr=False)
 class TrainedModel:
-    """A trained network and what is needed to use it."""
+    """A trained network and what is needed to use it.
+
+    :meth:`predict`, :meth:`features` and :meth:`orientations` take clouds in any form: points ``(N, 3)`` and
+    clouds ``(B, N, 3)`` as arrays or tensors, graphs, files, folders, and lists of these. They are sampled,
+    centered and scaled as in training, and points far from all others are removed. The bare ``network`` does
+    nothing of this.
+    """
 
     path: Path  #: of its checkpoint, or the name of a pretrained model
     #: From which it was trained; without ``data`` if it was trained in Python.
     recipe: Mapping[str, object]
     metadata: Mapping[str, object]  #: as :mod:`dgl_orient.train.checkpoint` describes it
     task: Task | None  #: None if it is none of this package
-    model: nn.Module  #: in evaluation mode
+    network: nn.Module  #: in evaluation mode
     #: Of the test split, if it was scored: the test's name → metric → value.
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     #: What the checkpoint of a pretrained model says of itself; else empty.
     release: Mapping[str, object] = field(default_factory=dict)
+    novelty: Novelty | None = None  #: of a classifier that can say "unknown"
+    #: What else the checkpoint has.
+    origin: Mapping[str, object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        name = self.recipe["model"]["name"] if "model" in self.recipe else type(self.network).__name__
+        number = len(self.metadata.get("class_names", ()))
+        outputs = f", {number} classes" if number else ""
+        points = "" if self.num_points is None else f", {self.num_points:,} points"
+        return f"TrainedModel({str(self.path)!r}: {self.pipeline}, {name}{outputs}{points})"
+
+    def predict(
+        self,
+        data: AnyClouds,
+        category: str | Sequence[str] | None = None,
+        votes: int = 1,
+        batch_size: int = 32,
+        seed: int = 0,
+        remove_outliers: bool = True,
+        columns: Sequence[int] | Sequence[str] | None = None,
+    ) -> Predictions:
+        """Predict the classes of clouds, or parts, normals or positions of their points.
+
+        Parameters
+        ----------
+        data : str, Path, np.ndarray, Tensor, DGLGraph, mapping or sequence of such
+            Clouds in any form: see :func:`dgl_orient.zoo.any_clouds.any_clouds`.
+        category : str or sequence of str, optional
+            For parts: that of all clouds, or of each. By default the name of a file's folder.
+        votes : int
+            Over how many samples of its points the logits of a cloud's classes are averaged.
+        batch_size : int
+            How many clouds are predicted at once.
+        seed : int
+            Of the points that are sampled.
+        remove_outliers : bool
+            Whether to remove points far from all others; where every point has a prediction, such a point has
+            that of the nearest other point.
+        columns : sequence of int or str, optional
+            Which columns of tables hold the coordinates; by default as in training.
+
+        Returns
+        -------
+        Predictions
+            A list of :class:`~dgl_orient.zoo.predictions.Prediction`, which prints as a table.
+
+        Examples
+        --------
+        >>> import dgl_orient
+        >>> from dgl_orient.data import Shapes
+        >>> model = dgl_orient.pretrained("oriented-dgcnn-modelnet40")
+        >>> chair, _ = Shapes("test", num_points=2000, num_shapes=1, classes=["chair"])[0]
+        >>> model.predict(chair)[0]["nearest_class"]
+        'chair'
+        """
+        clouds = any_clouds(self, data, category, columns, seed, remove_outliers)
+        return Predictions(each for _, each in predict_files(self, clouds, batch_size, seed, votes))
+
+    def features(
+        self,
+        data: AnyClouds,
+        per: Per = "cloud",
+        category: str | Sequence[str] | None = None,
+        votes: int = 1,
+        batch_size: int = 32,
+        seed: int = 0,
+        remove_outliers: bool = True,
+        columns: Sequence[int] | Sequence[str] | None = None,
+    ) -> Tensor | list[Tensor]:
+        """The features that the network computes: of each cloud, or of each point.
+
+        Those of a cloud are what the last linear map of a classifier is given; of a network for points they
+        are the mean over these. The features of points are what the last linear map on points is given.
+        They are invariant to rotations, if the network is.
+
+        Parameters
+        ----------
+        data, category, votes, batch_size, seed, remove_outliers, columns
+            As in :meth:`predict`.
+        per : {"cloud", "point"}
+            Of which.
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            ``(B, C)``, or ``(N, C)`` for each cloud, with a row for each of its points: that of the nearest
+            point that the network was given.
+        """
+        check_choice("per", per, Per)
+        clouds = any_clouds(self, data, category, columns, seed, remove_outliers)
+        outputs = cloud_outputs(self, clouds, batch_size, seed, votes, with_points=True)
+        found = [each.features if per == "cloud" else each.point_features for _, each in outputs]
+        if found[0] is None:
+            raise DGLError(f"{type(self.network).__name__} has no linear map of {per}s that gives features.")
+        return torch.stack(found) if per == "cloud" else found
+
+    def orientations(
+        self,
+        data: AnyClouds,
+        per: Per = "cloud",
+        category: str | Sequence[str] | None = None,
+        seed: int = 0,
+        remove_outliers: bool = True,
+        columns: Sequence[int] | Sequence[str] | None = None,
+    ) -> Tensor | list[Tensor]:
+        """The orientations that the network computes: rotation matrices that rotate with the clouds.
+
+        Parameters
+        ----------
+        data, category, seed, remove_outliers, columns
+            As in :meth:`predict`.
+        per : {"cloud", "point"}
+            Of which.
+
+        Returns
+        -------
+        Tensor or list of Tensor
+            ``(B, F, 3, 3)``, or ``(N, F, 3, 3)`` for each cloud, with a row for each of its points: that of
+            the nearest point that the network was given. Columns are the axes.
+        """
+        check_choice("per", per, Per)
+        clouds = any_clouds(self, data, category, columns, seed, remove_outliers)
+        found = [cloud_orientations(self, cloud, per, seed) for cloud in clouds]
+        return torch.stack(found) if per == "cloud" else found
+
+    def finetune(
+        self,
+        data: AnyClouds,
+        labels: Sequence[object],
+        num_epochs: int = 20,
+        freeze: bool | list[str] = True,
+        lr: float = 1e-3,
+        batch_size: int = 16,
+        seed: int = 0,
+        remove_outliers: bool = True,
+        folder: str | Path | None = None,
+        progress: bool = True,
+    ) -> TrainedModel:
+        """A classifier for other classes, trained on a few clouds from the weights of this one.
+
+        Parameters
+        ----------
+        data : str, Path, np.ndarray, Tensor, DGLGraph, mapping or sequence of such
+            Clouds in any form: see :func:`dgl_orient.zoo.any_clouds.any_clouds`. A fifth of each class
+            chooses the best epoch.
+        labels : sequence
+            The class of each cloud.
+        num_epochs, lr, batch_size, seed
+            Of the training.
+        freeze : bool or list of str
+            Whether to train the new output layer alone, or the modules that are not trained.
+        remove_outliers : bool
+            Whether to remove points far from all others.
+        folder : str or Path, optional
+            Where to keep checkpoints and logs; by default nowhere.
+        progress : bool
+            Whether to report progress on stderr.
+        """
+        from .fitting import fit_clouds
+
+        if self.pipeline != "pointcls" or "model" not in self.recipe:
+            raise DGLError("Expected a classifier whose network is registered; use dgl_orient.train.fit.")
+
+        def network(number: int) -> nn.Module:
+            return make_model(self.recipe, {**self.metadata, "num_classes": number})
+
+        with tempfile.TemporaryDirectory() as temporary:
+            self.save(Path(temporary, "initial.pth"))
+            settings = Settings(
+                num_epochs=num_epochs,
+                optimizer={"name": "adam", "lr": lr},
+                train_batch_size=batch_size,
+                seed=seed,
+                protocol=None,
+                init_from=str(Path(temporary, "initial.pth")),
+                freeze=freeze,
+            )
+            options = dict(remove_outliers=remove_outliers, folder=folder, progress=progress)
+            return fit_clouds(network, data, labels, self.num_points or 1024, settings, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file for :func:`dgl_orient.pretrained` and ``dgl-orient apply``."""
+        content = {**self.origin, "weights": checkpoints.weights_of(self.network)}
+        content |= {} if self.novelty is None else {"novelty": self.novelty.state()}
+        checkpoints.save(path, content)
+
+    @property
+    def meta(self) -> Meta:
+        """What there is to know about it."""
+        data = {"name": self.recipe["data"]["name"]} if "data" in self.recipe else {}
+        return Meta(
+            str(self.path),
+            list(self.metadata.get("class_names", ())),
+            self.num_points,
+            self.transform,
+            self.scores,
+            self.recipe,
+            self.release.get("data", data),
+            None if self.novelty is None else self.novelty.rates,
+        )
 
     @property
     def pipeline(self) -> str:
@@ -65,12 +285,18 @@ class TrainedModel:
     @property
     def device(self) -> torch.device:
         """Where it is."""
-        return next(self.model.parameters()).device
+        return next(self.network.parameters()).device
 
     @property
     def columns(self) -> tuple[int, ...] | None:
         """The columns of tables in which its clouds' coordinates were."""
         return self._preprocessing("columns")
+
+    @property
+    def input_features(self) -> tuple[str, ...]:
+        """The attributes of the points that it takes as features, such as ``"color"``."""
+        names = self._preprocessing("features")
+        return tuple(names) if isinstance(names, (list, tuple)) else ()
 
     @property
     def sampling(self) -> str:
@@ -87,10 +313,25 @@ class TrainedModel:
         return self.pipeline != "nbody" and self._preprocessing("normalize") is not False
 
     @property
+    def removes_outliers(self) -> bool:
+        """Whether stray points of its clouds were removed in training: ``remove_outliers`` of the recipe."""
+        if "data" in self.recipe:
+            return self.recipe["general_pipeline"].get("remove_outliers") is True
+        return self._preprocessing("remove_outliers") is True
+
+    @property
     def transform(self) -> Compose:
         """From any clouds to such as it was trained on: number of points, position and scale."""
+        return self._transform(self.sampling)
+
+    @property
+    def resampling(self) -> Compose:
+        """The same with other points of a cloud each time."""
+        return self._transform("random" if self.sampling == "random" else "random_farthest")
+
+    def _transform(self, sampling: str) -> Compose:
         resampled = self.pipeline == "pointcls" and self.num_points is not None
-        steps = [FixedPoints(self.num_points, self.sampling)] if resampled else []
+        steps = [FixedPoints(self.num_points, sampling)] if resampled else []
         return Compose(steps + ([NormalizeScale()] if self.is_normalized else []))
 
     def prepare(self, graph: DGLGraph) -> DGLGraph:
@@ -101,127 +342,3 @@ class TrainedModel:
         if "data" in self.recipe:
             return argument_of(self.recipe, name)
         return self.metadata.get("preprocessing", {}).get(name)
-
-
-def load_trained_model(
-    checkpoint: str | Path,
-    device: str = "cpu",
-    model: nn.Module | None = None,
-    allow_plugins: bool = False,
-) -> TrainedModel:
-    """The network of a checkpoint; nothing in the file is executed.
-
-    Parameters
-    ----------
-    checkpoint : str or Path
-        The file ``run_0.pth`` of a training, or the name of a pretrained model.
-    device : str
-        Where to put the network.
-    model : nn.Module, optional
-        The network itself, made with the arguments that it was trained with: for one that is not registered,
-        of which the file has only the weights.
-    allow_plugins : bool
-        Whether to import the modules that the recipe in the checkpoint names, which runs their code.
-
-    Raises
-    ------
-    DGLError
-        If it is not such a file, or does not fit this version's networks.
-    """
-    path, place = Path(checkpoint), resolve_device(device)
-    state = checkpoints.load(checkpoint_path(path))
-    release, tests = state.get("release", {}), state.get("tests")
-    tests = {} if tests is None else tests
-    plain = [state.get("recipe"), state.get("metadata"), state.get("model") or {}, release, tests]
-    maps = [*plain, state.get("weights")]
-    if not all(isinstance(each, dict) for each in maps) or not all(map(is_plain, plain)):
-        raise DGLError(f"{path} is not the checkpoint of a network; give run_0.pth of a training's folder.")
-    if allow_plugins:
-        registry.import_plugins_of(state["recipe"])
-    recipe = _recipe(state, path, model is not None)
-    model, metadata, task = _built(recipe, state, path, model)
-    checkpoints.load_weights(model, state["weights"], path)
-    scores = release.get("scores", tests)
-    if not isinstance(scores, Mapping):
-        raise DGLError(f"Expected scores in {path} to be a map, got {type(scores).__name__}.")
-    trained = TrainedModel(path, recipe, metadata, task, model.to(place).eval(), scores, release)
-    _check_preprocessing(trained)
-    return trained
-
-
-def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
-    """The trained network of a checkpoint, in evaluation mode: see :func:`load_trained_model`."""
-    return load_trained_model(checkpoint, device).model
-
-
-def _recipe(state: Mapping[str, object], path: Path, has_model: bool) -> dict[str, object]:
-    """The checked recipe of a checkpoint, or as much of one as is known without it."""
-    try:
-        if state["recipe"]:
-            return check(state["recipe"])
-        if not has_model:
-            return _described_recipe(state, path)
-    except DGLError as error:
-        raise DGLError(f"The recipe in {path} cannot be used here: {error}") from error
-    general = Settings().as_dict()
-    return {"pipeline_name": str(state.get("task")), "pipeline_mode": "train", "general_pipeline": general}
-
-
-def _described_recipe(state: Mapping[str, object], path: Path) -> dict[str, object]:
-    """A recipe without data, from the class and arguments of a network that was trained in Python."""
-    pipeline, described = str(state.get("task")), state.get("model") or {}
-    arguments = described.get("arguments")
-    known = registry.model_names(pipeline) if pipeline in PIPELINES else []
-    classes = {name: registry.model_class(name, pipeline) for name in known}
-    named = {f"{cls.__module__}:{cls.__qualname__}": name for name, cls in classes.items()}
-    name = named.get(str(described.get("class")))
-    if name is None or not isinstance(arguments, dict):
-        raise DGLError(
-            f"{path} has the weights of a network that is not registered; make the network with the "
-            f"arguments that it was trained with and use dgl_orient.pretrained(path, model=network)."
-        )
-    first = () if pipeline == "nbody" else list(inspect.signature(classes[name]).parameters)[:1]
-    given = {key: value for key, value in arguments.items() if key not in (*GIVEN_TO_MODELS, *first)}
-    # A recipe is checked with data; any will do, for they have no part in the network.
-    data = {"name": "charged" if pipeline == "nbody" else "shapes"}
-    checked = check({"pipeline_name": pipeline, "data": data, "model": {"name": name, **given}})
-    return {key: value for key, value in checked.items() if key != "data"}
-
-
-def _built(
-    recipe: Mapping[str, object], state: Mapping[str, object], path: Path, model: nn.Module | None
-) -> tuple[nn.Module, dict[str, object], Task | None]:
-    """The network, unless it is given, its metadata and its task."""
-    # Who allows a plugin trusts what it makes.
-    is_own = model is None and recipe["model"]["name"] in MODELS
-    guard = checkpoints.no_larger_than(state["weights"]) if is_own else contextlib.nullcontext()
-    try:
-        with torch.random.fork_rng(devices=[]), guard:
-            metadata = complete_metadata(state["metadata"])
-            _check_names(metadata)
-            model = make_model(recipe, metadata) if model is None else model
-            task = make_task(recipe, metadata) if recipe["pipeline_name"] in PIPELINES else None
-    except (DGLError, TypeError, ValueError, AttributeError) as error:
-        raise DGLError(
-            f"The recipe and metadata in {path} describe no network: {error}; train again."
-        ) from error
-    return model, metadata, task
-
-
-def _check_names(metadata: Mapping[str, object]) -> None:
-    """Raise unless the names of classes and parts can be shown on any screen."""
-    for key in ("class_names", "part_names"):
-        for name in metadata.get(key) or ():
-            if not name.isprintable() or len(name) > _LONGEST_NAME:
-                raise DGLError(f"Expected printable {key}, got {name[:50]!r}.")
-
-
-def _check_preprocessing(trained: TrainedModel) -> None:
-    """Raise if clouds cannot be prepared as a checkpoint says."""
-    if not isinstance(trained.metadata.get("preprocessing", {}), Mapping):
-        raise DGLError(f"Expected preprocessing in {trained.path} to be a map.")
-    number = trained.num_points
-    if number is not None and not 1 <= (as_integer(number) or 0) <= _MAX_POINTS:
-        raise DGLError(f"Expected num_points in {trained.path} from 1 to {_MAX_POINTS:,}, got {number!r}.")
-    if trained.sampling not in ("random", "farthest"):
-        raise DGLError(f"Expected sampling in {trained.path} to be 'random' or 'farthest'.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dgl_orient.config.build import build
@@ -20,10 +21,13 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 def test_a_recipe_is_valid_and_named_for_what_it_holds(name):
     recipe = load(FOLDER / f"{name}.yaml")
     Settings.of(recipe["general_pipeline"])
-    pipeline, data, model = re.fullmatch(r"(\w+?)_(\w+?)_([\w-]+?)(?:-quick)?", name).groups()
+    pipeline, data, model, paper = re.fullmatch(
+        r"(\w+?)_([\w-]+?)_([\w-]+?)(-paper)?(?:-quick)?", name
+    ).groups()
     number = str(recipe["data"].get("num_particles", ""))
     assert [recipe["pipeline_name"], recipe["data"]["name"] + number] == [pipeline, data]
     assert recipe["model"]["name"] == model
+    assert (recipe["model"].get("preset") == "paper") == bool(paper)
     assert (FOLDER / f"{name}.yaml").read_text().startswith("# ")
 
 
@@ -48,7 +52,8 @@ def test_the_tasks_and_networks_are_all_there():
         expected |= {f"partseg_shapenetpart_{net}", f"normals_modelnet40_{net}"}
     networks = ("oriented-nbody", "egnn", "gnn", "linear")
     expected |= {f"nbody_charged{n}_{net}" for n in (5, 10, 20) for net in networks}
-    assert expected <= set(NAMES)
+    expected |= {f"{task}_folder_oriented-dgcnn" for task in ("pointcls", "partseg", "normals")}
+    assert expected | {"nbody_charged-files_oriented-nbody"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("network", ["oriented-dgcnn", "dgcnn"])
@@ -116,3 +121,35 @@ def test_the_networks_of_longer_recipes_can_be_made(name):
     recipe = read(FOLDER / f"{name}.yaml")
     recipe["data"]["num_shapes"] = tiny.SIZES
     assert sum(each.numel() for each in build(check(recipe)).make_model().parameters()) > 1000
+
+
+def put_files(folder: Path, pipeline: str) -> dict:
+    """Write small files for a pipeline; what the recipe must say of them."""
+    rng = np.random.default_rng(0)
+    if pipeline == "nbody":
+        for split in ("train", "valid", "test"):
+            arrays = {name: rng.standard_normal((5, 3, 4, 3)) for name in ("loc", "vel")}
+            for name, array in {**arrays, "charges": rng.choice([-1.0, 1.0], (5, 4))}.items():
+                np.save(folder / f"{name}_{split}_mine.npy", array)
+        return {"frames": [0, 2]}
+    for number in range(10):
+        normal = rng.standard_normal((30, 3))
+        arrays = {"pos": rng.standard_normal((30, 3)), "normal": normal, "part": rng.integers(3, size=30)}
+        inner = folder / str(number % 2) if pipeline == "pointcls" else folder
+        inner.mkdir(exist_ok=True)
+        np.savez(inner / f"{number}.npz", **arrays)
+    return {"num_points": 24}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if re.search("_(folder|charged-files)_.*-quick", name)]
+)
+def test_a_recipe_for_files_of_ones_own_trains(name, tmp_path):
+    recipe = read(FOLDER / f"{name}.yaml")
+    (tmp_path / "mine").mkdir()
+    recipe["data"] |= put_files(tmp_path / "mine", recipe["pipeline_name"]) | {
+        "raw_dir": str(tmp_path / "mine")
+    }
+    recipe["general_pipeline"] |= {"num_epochs": 1, "train_batch_size": 5, "lr_scheduler": {"name": "cosine"}}
+    results = tiny.train(check(recipe), tmp_path / "results")
+    assert all(metric["mean"] >= 0 for metric in results["metrics"]["test"].values())

@@ -67,8 +67,9 @@ def test_decorators_give_names_and_arguments():
 
 def test_names_are_those_that_users_rely_on():
     assert list(registry.PIPELINES) == ["pointcls", "partseg", "normals", "nbody"]
-    assert set(registry.DATA) == {"shapes", "modelnet40", "modelnet10", "shapenetpart", "charged", "folder"}
-    models = "oriented-dgcnn oriented-rscnn dgcnn rscnn oriented-nbody egnn gnn linear"
+    data = "shapes modelnet40 modelnet10 shapenetpart charged charged-files folder"
+    assert set(registry.DATA) == set(data.split())
+    models = "oriented-dgcnn oriented-rscnn canonical-dgcnn dgcnn rscnn oriented-nbody egnn gnn linear"
     assert set(registry.MODELS) == set(models.split())
     for name in registry.DATA:
         assert issubclass(registry.data_class(name), PointCloudDataset)
@@ -115,7 +116,7 @@ def test_imported_plugin_is_usable(plugin):
 
 @pytest.mark.parametrize("module", ["os.system('x')", "../evil", "", "no_such_module_here", 7, None])
 def test_import_plugins_takes_names_of_modules_only(module):
-    with pytest.raises(DGLError, match="plugin"):
+    with pytest.raises(DGLError):
         registry.import_plugins([module])
 
 

@@ -146,12 +146,17 @@ def test_rewording_a_docstring_changes_comments_only():
         assert before[key].default == after[key].default
 
 
-def test_schemas_are_the_same_without_docstrings():
+def test_schemas_and_caches_are_the_same_without_docstrings():
     """``python -OO`` strips docstrings and assertions."""
     code = """
 from dgl_orient.config import registry, sections
 from dgl_orient.config.recipe import RecipeError, check
+from dgl_orient.data import Shapes
 from dgl_orient.train.settings import Settings
+import tempfile
+with tempfile.TemporaryDirectory() as folder:
+    shapes = [Shapes("val", 16, 10, save_dir=folder) for _ in range(2)]
+    print(len(shapes[1]), shapes[1].has_cache())
 for name in registry.DATA:
     print({key: repr(field.outer_type_) for key, field in sections.data_section(name).fields().items()})
 for name, entry in registry.MODELS.items():
@@ -170,7 +175,7 @@ except RecipeError as error:
     environment = {**os.environ, "DGLBACKEND": "pytorch"}
     command = [sys.executable, "-OO", "-c", code]
     stripped = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=True)
-    assert stripped.stdout == here.getvalue()
+    assert stripped.stdout == here.getvalue() and stripped.stdout.startswith("10 True\n")
     assert "model.k: expected an integer, got '8'." in stripped.stdout
 
 

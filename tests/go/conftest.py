@@ -1,9 +1,8 @@
 import pytest
-import yaml
 
 from dgl_orient.config import registry
 from dgl_orient.go import cli
-from tests.go.hostile import GOOD
+from tests.go.cli_runner import write_recipe
 
 
 @pytest.fixture(autouse=True)
@@ -26,14 +25,6 @@ def in_folder(tmp_path, monkeypatch):
 def training(tmp_path_factory):
     """The folder of a tiny training, made by the command line."""
     folder = tmp_path_factory.mktemp("training")
-    recipe = yaml.safe_load(GOOD)
-    recipe["data"] = {"name": "shapes", "num_points": 32, "num_shapes": 20, "classes": ["chair", "mug"]}
-    recipe["model"] |= {"k": 4, "embed_feats": 8, "widths": [4, 4]}
-    recipe["general_pipeline"] = {
-        "num_epochs": 2,
-        "train_batch_size": 10,
-        "save_path": str(folder / "results"),
-    }
-    (folder / "cfg.yaml").write_text(yaml.safe_dump(recipe))
-    assert cli.run(["train", "--cfg", str(folder / "cfg.yaml"), "--quiet"]) == 0
+    recipe = write_recipe(folder, save_path=str(folder / "results"))
+    assert cli.run(["train", "--cfg", str(recipe), "--quiet"]) == 0
     return folder

@@ -47,7 +47,7 @@ HOSTILE = {
     "alias of itself": ("a: &a [*a]", "anchor"),
     "merge key": (GOOD.replace("preset: light", "<<: {k: 3}"), "there is no such key"),
     "huge integer": (GOOD.replace("64", "9" * 400), "too large"),
-    "integer of more digits than Python converts": (GOOD.replace("64", "9" * 5000), "too long"),
+    "integer of more digits than Python converts": (GOOD.replace("64", "9" * 5000), "an integer"),
     "huge negative": (GOOD.replace("num_epochs: 1", "seed: -" + "9" * 40), "too large"),
     "float that overflows": (GOOD.replace("num_epochs: 1", "grad_clip: 1e999"), "finite"),
     "nan": (GOOD.replace("num_epochs: 1", "optimizer: {lr: .nan}"), "finite"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import os
-import warnings
 
 import numpy as np
 import pytest
 import torch
+import trimesh
 from dgl import DGLError
 
 from dgl_orient.data import FolderDataset, NormalizeScale, Shapes, read_cloud, write_cloud
@@ -17,10 +17,13 @@ from dgl_orient.geometry import random_rotation
 from dgl_orient.go.apply import apply
 from dgl_orient.graph import point_cloud
 from dgl_orient.train import checkpoint
+from dgl_orient.zoo import clouds as zoo_clouds
 from dgl_orient.zoo import predict as zoo_predict
 from dgl_orient.zoo.input_files import find_files
+from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.predict import split_points
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.zoo.prediction_folder import PredictionFolder
+from dgl_orient.zoo.predictions import Prediction
 from tests.clouds import ball, generator
 from tests.go import tiny
 
@@ -48,7 +51,7 @@ def test_classes_are_the_networks_and_probabilities_add_up(tmp_path):
     for entry in result.predictions:
         pos = torch.tensor(read_cloud(entry["file"], dtype=np.float32)["pos"])
         graph = NormalizeScale()(point_cloud(pos))
-        expected = trained.model(graph)[0].softmax(0)
+        expected = trained.network(graph)[0].softmax(0)
         assert entry["class"] == trained.metadata["class_names"][int(expected.argmax())]
         given = torch.tensor(list(entry["probabilities"].values()))
         torch.testing.assert_close(given, expected.detach(), rtol=1e-3, atol=1e-4)
@@ -72,7 +75,6 @@ def test_a_file_is_predicted_the_same_alone_and_among_others(tmp_path):
     assert alone["probabilities"] == pytest.approx(together[2]["probabilities"], abs=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:The network was trained with clouds of:UserWarning")
 @pytest.mark.parametrize("points", [12, 40, 103])
 def test_every_point_gets_its_part(tmp_path, points):
     pos = ball(points) + 1e6  # where float32 has no digits left
@@ -106,7 +108,7 @@ def test_particles_get_their_positions(tmp_path):
     trained = load_trained_model(tiny.trained("nbody"))
     graph = point_cloud(pos.float())
     graph.ndata["vel"], graph.ndata["charge"] = vel.float(), charge[:, None]
-    expected = trained.model(graph).detach().numpy()
+    expected = trained.network(graph).detach().numpy()
     assert cloud["predicted_pos"] == pytest.approx(expected, abs=1e-5)
     assert np.array_equal(cloud["pos"], pos)
 
@@ -121,25 +123,22 @@ def test_particles_without_velocity_or_charge_are_an_error(tmp_path, given):
 @pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals"])
 def test_files_with_fewer_points_than_in_training_are_reported(tmp_path, pipeline):
     files = _files(tmp_path / "in", 2)  # as many as in training
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        _apply(pipeline, files, tmp_path / "enough")
     small = tmp_path / "in" / "mug" / "small.ply"
     small.parent.mkdir(exist_ok=True)
     write_cloud(small, ball(11))
-    with pytest.warns(
-        UserWarning, match=r"clouds of 40 points, but 1 of 3 files have fewer, .*small.ply only 11"
-    ):
-        assert len(_apply(pipeline, files, tmp_path / "few").predictions) == 3
+    *enough, few = _apply(pipeline, files, tmp_path / "out").predictions
+    assert [each["warnings"] for each in enough] == [[], []]
+    assert few["file"] == str(small) and "11 points" in few["warnings"][0]
+    with open(tmp_path / "out" / "predictions.csv", newline="") as file:
+        assert [row["warnings"] for row in csv.DictReader(file)] == ["", "", *few["warnings"]]
 
 
 def test_coincident_points_among_enough_others_are_no_few(tmp_path):
     pos = torch.randint(6, (3000, 3), generator=generator(0)).double()
     write_cloud(tmp_path / "grid.ply", pos)
     assert len(np.unique(read_cloud(tmp_path / "grid.ply", 40)["pos"], axis=0)) < 40
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        _apply("pointcls", tmp_path / "grid.ply", tmp_path / "out")
+    (entry,) = _apply("pointcls", tmp_path / "grid.ply", tmp_path / "out").predictions
+    assert entry["warnings"] == []
 
 
 def test_a_bad_file_is_an_error_without_lists_or_is_left_out(tmp_path):
@@ -148,7 +147,10 @@ def test_a_bad_file_is_an_error_without_lists_or_is_left_out(tmp_path):
     (files / "empty.xyz").write_text("")
     with pytest.raises(DGLError, match=r"broken\.npz.*--skip-bad"):
         _apply("pointcls", files, tmp_path / "out")
-    assert not list((tmp_path / "out").iterdir())
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(DGLError, match=r"broken\.npz.*--skip-bad"):
+        _apply("normals", files, tmp_path / "out", batch_size=1)
+    assert not (tmp_path / "out").exists()
     result = _apply("pointcls", files, tmp_path / "out", skip_bad=True)
     assert len(result.predictions) == 4
     assert [os.path.basename(each["file"]) for each in result.skipped] == ["broken.npz", "empty.xyz"]
@@ -174,11 +176,14 @@ def test_columns_of_tables_can_be_chosen(tmp_path):
     pos = ball(40).numpy()
     np.savetxt(tmp_path / "plain.xyz", pos)
     np.savetxt(tmp_path / "more.xyz", np.column_stack([np.full(40, 7), pos, 255 * np.ones((40, 3))]))
-    with pytest.raises(DGLError, match="--columns 0,1,2"):
+    with pytest.raises(DGLError, match="--columns") as caught:
         _apply("pointcls", tmp_path / "more.xyz", tmp_path / "out")
-    (plain,) = _apply("pointcls", tmp_path / "plain.xyz", tmp_path / "out").predictions
-    (more,) = _apply("pointcls", tmp_path / "more.xyz", tmp_path / "out", columns=(1, 2, 3)).predictions
-    assert plain["probabilities"] == more["probabilities"]
+    assert "0,1,2" not in str(caught.value)  # which are not the coordinates
+    np.savetxt(tmp_path / "named.csv", np.column_stack([np.arange(40), pos]), "%.18g", ",", header="id,x,y,z")
+    (plain,) = _apply("pointcls", tmp_path / "plain.xyz", tmp_path / "plain").predictions
+    (more,) = _apply("pointcls", tmp_path / "more.xyz", tmp_path / "more", columns=(1, 2, 3)).predictions
+    (named,) = _apply("pointcls", tmp_path / "named.csv", tmp_path / "named").predictions
+    assert plain["probabilities"] == more["probabilities"] == named["probabilities"]
 
 
 def test_nothing_but_bad_files_is_an_error(tmp_path):
@@ -201,11 +206,87 @@ def test_the_category_is_the_folders_name_or_given(tmp_path):
     assert (tmp_path / "out" / "chair" / "2.ply").exists()
     write_cloud(tmp_path / "cloud.ply", ball())
     with pytest.raises(DGLError, match=r"cloud\.ply.*--category.*armchair"):
-        _apply("partseg", tmp_path / "cloud.ply", tmp_path / "out")
-    with pytest.raises(DGLError):
-        _apply("partseg", files, tmp_path / "out", category="boat")
+        _apply("partseg", tmp_path / "cloud.ply", tmp_path / "other")
+    with pytest.raises(DGLError, match="boat"):
+        _apply("partseg", files, tmp_path / "other", category="boat")
     with pytest.raises(DGLError, match="pointcls"):
-        _apply("pointcls", files, tmp_path / "out", category="mug")
+        _apply("pointcls", files, tmp_path / "other", category="mug")
+
+
+def test_a_category_that_nobody_names_is_the_classifiers_and_said_to_be(tmp_path):
+    bottle, _ = Shapes("test", num_points=2000, num_shapes=1, classes=["bottle"])[0]
+    write_cloud(tmp_path / "scan.ply", bottle.ndata["pos"])
+    (entry,) = _apply("partseg", tmp_path / "scan.ply", tmp_path / "out").predictions
+    assert entry["category"] == "bottle" and "--category" in entry["warnings"][0]
+    (entry,) = _apply("partseg", tmp_path / "scan.ply", tmp_path / "mug", category="mug").predictions
+    assert entry["category"] == "mug" and entry["warnings"] == []
+
+
+def test_parts_are_coloured_as_the_legend_says(tmp_path):
+    write_cloud(tmp_path / "cloud.npz", ball(60))
+    result = _apply("partseg", tmp_path / "cloud.npz", tmp_path / "out", category="mug")
+    (entry,) = result.predictions
+    cloud = read_cloud(entry["output"])
+    seen = trimesh.load(entry["output"]).colors  # as any viewer of the format
+    rgb = [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue, _ in seen]
+    names = load_trained_model(tiny.trained("partseg")).metadata["part_names"]
+    assert rgb == [result.colors[names[part]] for part in cloud["part"]]
+    assert json.loads((tmp_path / "out" / "predictions.json").read_text())["colors"] == result.colors
+    assert len(set(result.colors.values())) == len(result.colors) == len(set(cloud["part"]))
+
+
+@pytest.mark.parametrize("pipeline", ["pointcls", "normals"])
+def test_results_are_not_replaced_unasked(tmp_path, pipeline):
+    files, out = _files(tmp_path / "in", 2), tmp_path / "out"
+    _apply(pipeline, files, out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    for path in files.rglob("*.ply"):  # nothing of them is read
+        path.write_text("broken")
+    with pytest.raises(DGLError, match="--overwrite"):
+        _apply(pipeline, files, out)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    for path in files.rglob("*.ply"):
+        write_cloud(path, ball(50))
+    _apply(pipeline, files, out, overwrite=True)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} != before
+
+
+def test_without_a_name_each_result_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _files(tmp_path / "in", 2)
+    folders = [_apply("normals", ".", None).folder for _ in range(3)]
+    assert [str(each) for each in folders] == ["apply_results", "apply_results_2", "apply_results_3"]
+    assert [len(list(each.rglob("*.ply"))) for each in folders] == [2, 2, 2]
+    assert str(_apply("normals", ".", None, overwrite=True).folder) == "apply_results"
+
+
+def test_files_of_other_formats_are_listed(tmp_path):
+    files = _files(tmp_path / "in", 2)
+    (files / "b.docx").touch()
+    result = _apply("pointcls", [files, tmp_path / "in" / "b.docx"], tmp_path / "out")
+    assert result.unsupported == [files / "b.docx"] and len(result.predictions) == 2
+    stored = json.loads((tmp_path / "out" / "predictions.json").read_text())
+    assert stored["unsupported"] == [str(files / "b.docx")]
+
+
+def test_votes_outliers_and_unknown_reach_the_network(tmp_path, monkeypatch):
+    write_cloud(tmp_path / "cloud.ply", torch.cat([ball(90), 30 + ball(1)]))
+    plain, voted, kept = (
+        _apply("pointcls", tmp_path / "cloud.ply", tmp_path / str(number), **options).predictions[0]
+        for number, options in enumerate([{}, {"votes": 4}, {"remove_outliers": False}])
+    )
+    assert plain["probabilities"] != voted["probabilities"] != kept["probabilities"]
+    assert "1 outlier" in plain["warnings"][0] and kept["warnings"] == []
+
+
+def test_a_cloud_unlike_the_training_data_is_unknown_unless_a_class_is_asked_for(tmp_path):
+    trained, folder = load_trained_model(tiny.trained("pointcls")), tmp_path / "out"
+    summary = {"class": "unknown", "nearest_class": "mug", "is_known": False}
+    with PredictionFolder(trained, folder, [], overwrite=False) as results:
+        for allow_unknown in (True, False):
+            results.add("a.ply", Prediction(dict(summary), {}), {}, None, allow_unknown)
+    assert [each["class"] for each in results.predictions] == ["unknown", "mug"]
+    assert all("mug" in each["warnings"][0] for each in results.predictions)
 
 
 def test_files_of_one_name_do_not_overwrite_each_other(tmp_path):
@@ -245,8 +326,8 @@ def test_a_device_that_is_not_there_is_a_sentence(tmp_path, device):
 def test_predictions_among_the_inputs_are_no_clouds(tmp_path):
     files = _files(tmp_path, 2)
     for _ in range(2):
-        assert len(_apply("normals", files, tmp_path / "out").predictions) == 2
-    assert len(find_files([tmp_path], tmp_path / "other")) == 4
+        assert len(_apply("normals", files, tmp_path / "out", overwrite=True).predictions) == 2
+    assert len(find_files([tmp_path], tmp_path / "other")) == 2
     assert len(find_files([tmp_path / "out"], tmp_path / "out")) == 2
 
 
@@ -347,7 +428,7 @@ def test_meshes_and_clouds_of_all_kinds_make_a_batch(tmp_path, pipeline):
     folder.mkdir()
     charged = dict(vel=ball(40, 1), charge=torch.ones(40))
     write_cloud(folder / "plain.npz", ball(40), **charged)
-    write_cloud(folder / "normals.npz", ball(40), normal=ball(40, 2), color=ball(40, 3), **charged)
+    write_cloud(folder / "normals.npz", ball(40), normal=ball(40, 2), color=ball(40, 3).sigmoid(), **charged)
     if pipeline != "nbody":
         corners = "0 0 0\n1 0 0\n0 1 0\n0 0 1\n"
         (folder / "mesh.off").write_text(f"OFF\n4 4 0\n{corners}3 0 1 2\n3 0 1 3\n3 0 2 3\n3 1 2 3\n")
@@ -355,7 +436,7 @@ def test_meshes_and_clouds_of_all_kinds_make_a_batch(tmp_path, pipeline):
     together = _apply(pipeline, folder, tmp_path / "out").predictions
     assert len(together) == (2 if pipeline == "nbody" else 4)
     for entry in together:
-        alone = _apply(pipeline, entry["file"], tmp_path / "alone").predictions[0]
+        alone = _apply(pipeline, entry["file"], tmp_path / "alone", overwrite=True).predictions[0]
         assert alone.keys() == entry.keys()
         if pipeline == "pointcls":
             assert alone["probabilities"] == pytest.approx(entry["probabilities"], abs=1e-4)
@@ -365,9 +446,9 @@ def test_every_file_and_the_checkpoint_are_read_once(tmp_path, monkeypatch):
     files = _files(tmp_path / "in", points=90)
     opened = []
     counted = {str(path) for path in files.rglob("*.ply")} | {str(tiny.trained("pointcls"))}
-    read, load = zoo_predict.read_cloud, checkpoint.load
+    read, load = zoo_clouds.read_cloud, checkpoint.load
     monkeypatch.setattr(
-        zoo_predict, "read_cloud", lambda path, *rest: opened.append(str(path)) or read(path, *rest)
+        zoo_clouds, "read_cloud", lambda path, *rest: opened.append(str(path)) or read(path, *rest)
     )
     monkeypatch.setattr(checkpoint, "load", lambda path: opened.append(str(path)) or load(path))
     _apply("pointcls", files, tmp_path / "out", batch_size=3)
@@ -382,7 +463,7 @@ def test_files_are_read_as_they_are_predicted(tmp_path):
     def clouds():
         for path in files:
             taken.append(path)
-            yield zoo_predict.read_file(trained, path)
+            yield zoo_clouds.read_file(trained, path)
 
     predictions = zoo_predict.predict_files(trained, clouds(), batch_size=2)
     next(predictions)

@@ -17,7 +17,7 @@ from dgl_orient.data import Shapes, read_cloud
 from dgl_orient.go.apply import apply_data
 from dgl_orient.go.apply_recipe import apply_script
 from dgl_orient.metrics import PartIoU
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
 from tests.go import tiny
 
 

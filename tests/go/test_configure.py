@@ -9,6 +9,7 @@ import yaml
 from dgl import DGLError
 
 from dgl_orient.config import registry
+from dgl_orient.config.build import check_model
 from dgl_orient.config.recipe import RecipeError, check, check_apply, load
 from dgl_orient.config.schema import settings_section
 from dgl_orient.config.sections import model_section
@@ -16,7 +17,9 @@ from dgl_orient.go.apply_recipe import apply_script
 from dgl_orient.go.configure import configure, configure_apply
 from dgl_orient.models import DGCNN
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.weights import DEFAULT
+from dgl_orient.zoo.loading import load_trained_model
+from tests.config.test_recipes import FOLDER
 from tests.go import tiny
 
 COMBINATIONS = [
@@ -30,7 +33,7 @@ COMBINATIONS = [
 
 @pytest.mark.parametrize("pipeline, data, model", COMBINATIONS)
 def test_every_recipe_that_is_written_is_a_good_one(pipeline, data, model, tmp_path):
-    path = configure(pipeline, data, model, tmp_path / "cfg.yaml")
+    path = configure(pipeline, data, model, tmp_path / "cfg.yaml", size="full")
     recipe = yaml.safe_load(path.read_text())
     keys = ["version", "pipeline_name", "pipeline_mode", "device", "data", "model", "general_pipeline"]
     assert list(recipe) == keys and recipe["pipeline_mode"] == "train"
@@ -42,11 +45,44 @@ def test_every_recipe_that_is_written_is_a_good_one(pipeline, data, model, tmp_p
     assert check(bare)["general_pipeline"] == checked["general_pipeline"]
 
 
+def written(*arguments, **options) -> dict:
+    recipe = yaml.safe_load(configure(*arguments, **options).read_text())
+    return check(recipe | {"data": recipe["data"] | {"raw_dir": "mine", "gravity": "z"}})
+
+
+@pytest.mark.parametrize("pipeline", ["pointcls", "partseg", "normals"])
+def test_files_of_ones_own_get_the_small_network_of_the_quick_recipe(pipeline, tmp_path):
+    quick = load(FOLDER / f"{pipeline}_folder_oriented-dgcnn-quick.yaml")
+    small = written(pipeline, "folder", "oriented-dgcnn", tmp_path / "small.yaml")
+    full = written(pipeline, "folder", "oriented-dgcnn", tmp_path / "full.yaml", size="full")
+    assert small["model"] == {"orientation": None} | quick["model"]  # of the preset, too
+    assert small["general_pipeline"] == quick["general_pipeline"]
+    assert small["data"]["num_points"] == quick["data"]["num_points"] and full["model"]["preset"] == "full"
+    assert small["general_pipeline"]["num_epochs"] < full["general_pipeline"]["num_epochs"]
+    other = written(pipeline, "folder", "dgcnn", tmp_path / "other.yaml")
+    assert other["model"] == {"name": "dgcnn", "preset": "light"}
+    assert other["general_pipeline"] == quick["general_pipeline"]
+    with pytest.raises(DGLError, match="small"):
+        configure(pipeline, "folder", "dgcnn", tmp_path / "cfg.yaml", size="smal")
+
+
+def test_fine_tuning_is_written_with_the_arguments_of_the_trained_model(tmp_path):
+    recipe = written("pointcls", "folder", cfg=tmp_path / "cfg.yaml", init_from=DEFAULT)
+    trained = load_trained_model(DEFAULT)
+    assert recipe["model"] == trained.recipe["model"]
+    assert recipe["data"]["num_points"] == trained.num_points
+    general = recipe["general_pipeline"]
+    assert (general["init_from"], general["freeze"]) == (DEFAULT, True)
+    check_model(recipe)
+    with pytest.raises(DGLError, match="pipeline"):
+        configure("partseg", "folder", cfg=tmp_path / "other.yaml", init_from=DEFAULT)
+
+
 def test_comments_are_the_descriptions_of_the_schema(tmp_path):
     text = configure("pointcls", "shapes", "oriented-dgcnn", tmp_path / "cfg.yaml").read_text()
     assert re.search(r"^device: cpu +# Torch device name", text, re.M)
     assert re.search(r"^  num_points: 1024 +# \w", text, re.M)
-    assert re.search(r"^  orientation_k: +# \w.* \(full: 24\)$", text, re.M)
+    assert re.search(r"^  orientation_k: +# \w.* \(full: 20\)$", text, re.M)
     for name, field in settings_section("pointcls").fields().items():
         if name not in ("optimizer", "lr_scheduler"):
             comment = re.escape(field.field_info.description)
@@ -118,7 +154,7 @@ def test_configure_apply(trained, tmp_path):
     recipe = yaml.safe_load(path.read_text())
     assert recipe["pipeline_mode"] == "apply" and recipe["cpt_path"] == str(trained)
     assert recipe["general_pipeline"]["batch_size"] == 32
-    assert recipe["general_pipeline"]["save_path"] == "apply_results"
+    assert recipe["general_pipeline"]["save_path"] is None
     with pytest.raises(RecipeError, match="data.raw_dir is missing"):
         check_apply(recipe)
     recipe["data"]["raw_dir"] = ["a.ply", "scans"]

@@ -10,7 +10,7 @@ import yaml
 from dgl_orient.config import registry
 from dgl_orient.config.recipe import RecipeError
 from dgl_orient.go.dglgo_bridge import register_pipelines
-from tests.go.test_cli import command
+from tests.go.cli_runner import run_cli
 
 META = """dataset_name: small
 edge_data:
@@ -35,25 +35,49 @@ def _write_graph(folder, num_nodes=60):
     (folder / "edges.csv").write_text("\n".join(edges) + "\n")
 
 
-def test_a_pipeline_of_dglgos_is_configured_trained_and_exported(tmp_path):
-    _write_graph(tmp_path / "graph")
-    configured = command(
-        "configure", "nodepred", "--data", "csv", "--model", "gcn", "--cfg", "c.yaml", folder=tmp_path
+def test_a_pipeline_of_dglgos_is_configured_trained_and_exported(in_folder, capfd):
+    _write_graph(in_folder / "graph")
+    code, out, err = run_cli(
+        capfd, "configure", "nodepred", "--data", "csv", "--model", "gcn", "--cfg", "c.yaml"
     )
-    assert configured.returncode == 0, configured.stderr
-    recipe = yaml.safe_load((tmp_path / "c.yaml").read_text())
+    assert code == 0 and "c.yaml" in out, err
+    recipe = yaml.safe_load((in_folder / "c.yaml").read_text())
+    assert (recipe["pipeline_name"], recipe["data"]["name"], recipe["model"]["name"]) == (
+        "nodepred",
+        "csv",
+        "gcn",
+    )
     recipe["data"] |= {"data_path": "graph", "split_ratio": [0.4, 0.3, 0.3]}
     recipe["general_pipeline"] |= {"num_epochs": 60, "early_stop": None}
     recipe["general_pipeline"]["optimizer"]["lr"] = 0.05
-    (tmp_path / "c.yaml").write_text(yaml.safe_dump(recipe))
-    trained = command("train", "--cfg", "c.yaml", folder=tmp_path)
-    assert trained.returncode == 0, trained.stderr
-    accuracy = float(re.search(r"Test Accuracy ([\d.]+)", trained.stdout)[1])
+    (in_folder / "c.yaml").write_text(yaml.safe_dump(recipe))
+    code, out, err = run_cli(capfd, "train", "--cfg", "c.yaml")
+    assert code == 0, err
+    accuracy = float(re.search(r"Test Accuracy ([\d.]+)", out)[1])
     assert accuracy > 0.7, "no better than guessing"
-    assert (tmp_path / "results" / "run_0.pth").is_file()
-    exported = command("export", "--cfg", "c.yaml", "--output", "script.py", folder=tmp_path)
-    assert exported.returncode == 0, exported.stderr
-    compile((tmp_path / "script.py").read_text(), "script.py", "exec")
+    assert (in_folder / "results" / "run_0.pth").is_file()
+    code, _, err = run_cli(capfd, "export", "--cfg", "c.yaml", "--output", "script.py")
+    assert code == 0, err
+    compile((in_folder / "script.py").read_text(), "script.py", "exec")
+
+
+def test_what_dglgo_refuses_is_a_sentence(in_folder, capfd):
+    (in_folder / "bad.yaml").write_text(
+        "pipeline_name: nodepred\npipeline_mode: train\ndata: {name: corra}\n"
+    )
+    code, _, err = run_cli(capfd, "export", "--cfg", "bad.yaml")
+    assert code == 2 and "Traceback" not in err
+
+
+@pytest.mark.parametrize("content", ["a network of ours", "1 2 3"])
+def test_checkpoints_that_are_not_of_dglgo_are_refused(content, training, in_folder, capfd):
+    path = training / "results" / "run_0.pth"
+    if content != "a network of ours":
+        path = in_folder / "points.xyz"
+        path.write_text(content)
+    for pipeline in ("nodepred", "graphpred"):
+        code, out, err = run_cli(capfd, "configure-apply", pipeline, "--cpt", path)
+        assert (code, out) == (2, "") and "Traceback" not in err and err.rstrip().endswith(".")
 
 
 def test_dglgo_knows_our_pipelines_beside_its_own():

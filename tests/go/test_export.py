@@ -8,6 +8,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,17 +25,22 @@ from tests.go import tiny
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def _run(path, folder) -> str:
-    """What a script prints; dglgo cannot be imported while it runs."""
-    blocked = folder / "blocked"
-    blocked.mkdir(exist_ok=True)
-    (blocked / "dglgo.py").write_text("raise ImportError('not needed')")
-    environment = os.environ | {"PYTHONPATH": f"{blocked}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(path)], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+def _run(recipe: dict) -> None:
+    """Run the script of a recipe in this folder."""
+    Path("script.py").write_text(script_of(recipe))
+    runpy.run_path("script.py", run_name="__main__")
+
+
+def _run_alone(recipe: dict) -> None:
+    """The same in a process of its own, in which dglgo cannot be imported."""
+    Path("script.py").write_text(script_of(recipe))
+    Path("blocked").mkdir()
+    Path("blocked", "dglgo.py").write_text("raise ImportError('not needed')")
+    path = os.pathsep.join([os.path.abspath("blocked"), ROOT])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "script.py"]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -42,7 +48,7 @@ def _run(path, folder) -> str:
     [*((pipeline, None) for pipeline in tiny.PIPELINES), ("partseg", tiny.PLAIN), ("normals", tiny.PLAIN)],
     ids=[*tiny.PIPELINES, "plain partseg", "plain normals"],
 )
-def test_a_script_trains_as_its_recipe_does(pipeline, model, tmp_path, monkeypatch):
+def test_a_script_trains_as_its_recipe_does(pipeline, model, in_folder):
     general = dict(num_epochs=2, grad_clip=1.0, seed=3, lr_scheduler={"name": "cosine", "warmup_epochs": 1})
     if pipeline != "nbody":
         general |= dict(augmentation={"scale": [0.6666666, 1.5], "jitter": 0.01})
@@ -51,20 +57,15 @@ def test_a_script_trains_as_its_recipe_does(pipeline, model, tmp_path, monkeypat
     if pipeline == "pointcls":
         general |= dict(label_smoothing=0.2)
     recipe = tiny.recipe(pipeline, model=model, **general)
-    (tmp_path / "script.py").write_text(script_of(recipe))
-    if pipeline == "pointcls":
-        _run(tmp_path / "script.py", tmp_path)
-    else:  # a process of its own takes seconds to start
-        monkeypatch.chdir(tmp_path)
-        runpy.run_path("script.py", run_name="__main__")
-    tiny.train(recipe, tmp_path / "trained")
-    script, trained = (checkpoint.load(tmp_path / each / "run_0.pth") for each in ("results", "trained"))
+    (_run_alone if pipeline == "pointcls" else _run)(recipe)  # a process of its own takes seconds to start
+    tiny.train(recipe, in_folder / "trained")
+    script, trained = (checkpoint.load(in_folder / each / "run_0.pth") for each in ("results/001", "trained"))
     assert script["weights"].keys() == trained["weights"].keys()
     for name, value in trained["weights"].items():
         torch.testing.assert_close(script["weights"][name], value, rtol=1e-4, atol=1e-5)
     assert script["tests"]["test"] == pytest.approx(trained["tests"]["test"], abs=1e-3)
     assert script["model"] == trained["model"] and script["metadata"] == trained["metadata"]
-    loaded = dgl_orient.pretrained(tmp_path / "results" / "run_0.pth")
+    loaded = dgl_orient.pretrained(in_folder / "results").network
     torch.testing.assert_close(loaded.state_dict(), dict(script["weights"]), rtol=0, atol=0)
 
 
@@ -170,28 +171,24 @@ class _Unlabelled(Shapes):
         return super().__getitem__(idx)[0]
 
 
-def test_parts_of_a_single_category_need_no_labels(tmp_path):
+def test_parts_of_a_single_category_need_no_labels(in_folder):
     register_data("unlabelled", ["partseg"])(_Unlabelled)
     model = {**tiny.PLAIN, "name": "dgcnn"}
     recipe = tiny.recipe("partseg", {"name": "unlabelled", "num_shapes": 10}, model)
-    results = tiny.train(recipe, tmp_path / "trained")
-    (tmp_path / "script.py").write_text(script_of(recipe))
-    _run(tmp_path / "script.py", tmp_path)
-    score = checkpoint.load(tmp_path / "results" / "run_0.pth")["tests"]["test"]["instance_miou"]
+    results = tiny.train(recipe, in_folder / "trained")
+    _run(recipe)
+    score = checkpoint.load(in_folder / "results" / "001" / "run_0.pth")["tests"]["test"]["instance_miou"]
     assert score == pytest.approx(results["metrics"]["test"]["instance_miou"]["mean"], abs=1e-3)
 
 
-def test_a_script_stops_where_the_loss_is_not_finite(tmp_path):
-    recipe = tiny.recipe("nbody", optimizer={"name": "sgd", "lr": 1e20}, num_epochs=3)
-    (tmp_path / "script.py").write_text(script_of(recipe))
-    with pytest.raises(AssertionError, match=r"lower optimizer.lr"):
-        _run(tmp_path / "script.py", tmp_path)
-    assert not (tmp_path / "results" / "results.json").exists()
+def test_a_script_stops_where_the_loss_is_not_finite(in_folder):
+    with pytest.raises(DGLError, match=r"lower optimizer.lr"):
+        _run(tiny.recipe("nbody", optimizer={"name": "sgd", "lr": 1e20}, num_epochs=3))
+    assert not (in_folder / "results" / "001" / "results.json").exists()
 
 
-def test_a_script_that_is_run_again_keeps_what_was_trained(tmp_path):
-    (tmp_path / "script.py").write_text(script_of(tiny.recipe("nbody")))
-    _run(tmp_path / "script.py", tmp_path)
-    before = (tmp_path / "results" / "run_0.pth").read_bytes()
-    _run(tmp_path / "script.py", tmp_path)
-    assert (tmp_path / "results" / "run_0.pth").read_bytes() == before
+def test_a_script_that_is_run_again_keeps_what_was_trained(in_folder):
+    _run(tiny.recipe("nbody"))
+    before = (in_folder / "results" / "001" / "run_0.pth").read_bytes()
+    _run(tiny.recipe("nbody"))
+    assert (in_folder / "results" / "001" / "run_0.pth").read_bytes() == before

@@ -14,7 +14,7 @@ from dgl_orient.go.apply import apply
 from dgl_orient.graph import point_cloud
 from dgl_orient.models import DGCNNSeg
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
 from tests.clouds import ball, generator
 from tests.go import tiny
 
@@ -22,7 +22,7 @@ from tests.go import tiny
 @pytest.mark.parametrize("pipeline, out_feats", [("partseg", 30), ("normals", 3)])
 def test_the_network_of_a_checkpoint_is_the_trained_one(pipeline, out_feats):
     path = tiny.trained(pipeline, plain=True)
-    model, weights = load_trained_model(path).model, checkpoint.load(path)["weights"]
+    model, weights = load_trained_model(path).network, checkpoint.load(path)["weights"]
     assert isinstance(model, DGCNNSeg) and not model.training
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
     last = model.labels if pipeline == "partseg" else model.vectors.mlp[-1]
@@ -59,6 +59,6 @@ def test_normals_are_the_networks_and_do_not_rotate_with_the_cloud(tmp_path):
     trained, files = tiny.trained("normals", plain=True), [tmp_path / "a.npz", tmp_path / "b.npz"]
     result = apply(trained, files, tmp_path / "out", file_format="npz", progress=False)
     before, after = (read_cloud(entry["output"])["normal"] for entry in result.predictions)
-    output = load_trained_model(trained).model(NormalizeScale()(point_cloud(pos.float())))[:, 0].detach()
+    output = load_trained_model(trained).network(NormalizeScale()(point_cloud(pos.float())))[:, 0].detach()
     assert before == pytest.approx(torch.nn.functional.normalize(output, dim=1).numpy(), abs=1e-4)
     assert np.abs(after - before @ rotation.numpy().T).max(1).mean() > 0.1

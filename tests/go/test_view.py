@@ -2,19 +2,19 @@
 
 import json
 import shutil
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
-import torch
+import trimesh
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
 from dgl_orient.go import cli, view_cloud, view_run
+from dgl_orient.go.apply import apply
 from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
+from dgl_orient.zoo import drawing
+from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.poses import compute_poses, read_input
-from dgl_orient.zoo.trained_model import load_trained_model
 from tests.go import tiny
 
 
@@ -40,8 +40,7 @@ def run(capfd, *arguments) -> tuple[int, str, str]:
 def oriented_clouds(path: str, checkpoint=None, num_poses: int = 1, **options) -> list[OrientedCloud]:
     """What the command draws of a file, pose by pose."""
     cloud = read_input(path, None if checkpoint is None else load_trained_model(checkpoint))
-    poses = compute_poses(cloud, num_poses, seed=1)
-    return view_cloud._oriented_clouds(cloud, poses, PlotOptions(**options))
+    return drawing.oriented_clouds(cloud, compute_poses(cloud, num_poses, seed=1), PlotOptions(**options))
 
 
 @pytest.mark.parametrize("network", [None, "pointcls", "partseg", "normals"])
@@ -51,7 +50,9 @@ def test_poses_match_after_rotating_back(clouds, network):
     assert np.abs(others[0].rotation - others[1].rotation).max() > 0.1
     for other in others:
         back = other.rotated_back()
-        np.testing.assert_array_equal(other.coloring().rgb, first.coloring().rgb)
+        # Predictions are in float32, where rounding may decide.
+        differs = np.abs(other.coloring().rgb.astype(int) - first.coloring().rgb).max(1) > 2
+        assert differs.mean() < 0.05
         for level, orientation in np.ndindex(first.orient.shape[1:3]):
             options = PlotOptions(level=level, orientation=orientation)
             for axis in (0, 1):
@@ -67,41 +68,43 @@ def test_poses_of_particles_match_after_rotating_back(clouds):
     )
     first, other = oriented_clouds("system.npz", folder / "run_0.pth", num_poses=2, color="error")
     np.testing.assert_allclose(other.rotated_back().orient, first.orient, atol=1e-9)
-    assert first.coloring("error").labels == other.coloring("error").labels
+    errors = ([float(label) for label in each.coloring("error").labels] for each in (first, other))
+    np.testing.assert_allclose(*errors, rtol=0.02)
 
 
 @pytest.mark.parametrize(
     ("network", "names"),
     [
-        (None, ["distance", "normal", "part"]),
-        ("pointcls", ["distance", "class", "normal", "part"]),
-        ("partseg", ["part", "error", "distance", "normal"]),
-        ("normals", ["normal", "error", "distance", "part"]),
+        (None, ["plain", "part", "normal", "distance"]),
+        ("pointcls", ["plain", "part", "normal", "distance"]),
+        ("partseg", ["part", "error", "plain", "normal", "distance"]),
+        ("normals", ["normal", "error", "plain", "part", "distance"]),
     ],
 )
 def test_colourings_of_each_task(clouds, network, names):
     trained = None if network is None else load_trained_model(tiny.trained(network))
     cloud = read_input("chair/one.ply", trained)
     (pose,) = compute_poses(cloud, 1)
-    colorings = {each.name: each for each in view_cloud._colorings(cloud, pose, None)}
+    (drawn,) = drawing.oriented_clouds(cloud, [pose], PlotOptions())
+    colorings = {each.name: each for each in drawn.colorings}
     assert list(colorings) == names
     if network == "partseg":
         # Only parts of a chair are predicted for one, and an error is where the true part is another.
-        true = [trained.metadata["part_names"][int(part)] for part in pose.graph.ndata["part"]]
+        true = [trained.metadata["part_names"][int(part)] for part in cloud.points["part"]]
         predicted = colorings["part"].labels
         assert set(predicted) <= {"chair/seat", "chair/back", "chair/leg"}
         expected = ["correct" if one == two else "wrong" for one, two in zip(predicted, true)]
         assert list(colorings["error"].labels) == expected
     if network == "normals":
-        predicted = torch.nn.functional.normalize(pose.trace.output.view(-1, 3), dim=1)
-        errors = torch.rad2deg((predicted * pose.graph.ndata["normal"]).sum(1).acos())
+        cosine = (pose.prediction.per_point["normal"][cloud.rows] * cloud.points["normal"]).sum(1)
+        errors = np.degrees(np.arccos(cosine))
         labels = [float(label) for label in colorings["error"].labels]
         np.testing.assert_allclose(labels, errors, rtol=0.01)
 
 
 @pytest.mark.parametrize("name", ["cloud.png", "cloud.pdf", "cloud.svg", "cloud.html"])
 def test_a_cloud_is_drawn_to_a_file_of_any_format(clouds, capfd, name):
-    flags = ["--poses", 2, "--level", "0,1", "--global", "--arrows", 10, "--length", 0.2, "--color", "class"]
+    flags = ["--poses", 2, "--level", "0,1", "--global", "--arrows", 10, "--length", 0.2, "--color", "normal"]
     code, out, err = run(capfd, "chair/one.ply", "--cpt", tiny.trained("pointcls"), "--out", name, *flags)
     assert (code, err) == (0, ""), err
     assert out == f"Written to {name}\n" and (clouds / name).stat().st_size > 5000
@@ -110,14 +113,15 @@ def test_a_cloud_is_drawn_to_a_file_of_any_format(clouds, capfd, name):
 def test_without_arrows_there_are_none(clouds):
     (cloud,) = oriented_clouds("chair/one.ply", num_arrows=0)
     choices = view_cloud._choices(cloud, PlotOptions(num_arrows=0), "all", "0")
-    assert [len(arrows(cloud, each, 0)[0]) for each in choices] == [0] * 4
+    assert len(choices) > 1 and not any(len(arrows(cloud, each, 0)[0]) for each in choices)
     # Only the last level is the whole cloud, and has its arrows at the centroid.
-    assert [cloud.is_global(each.level) for each in choices] == [False, False, False, True]
+    assert [cloud.is_global(each.level) for each in choices] == [False] * (len(choices) - 1) + [True]
 
 
 def test_the_title_tells_an_untrained_network(clouds, capfd):
-    assert run(capfd, "bare.npz", "--up", "y", "--camera", 10, 60) == (0, "Written to bare.html\n", "")
-    assert "bare.npz, untrained network" in (clouds / "bare.html").read_text()
+    flags = ["--cpt", "untrained", "--up", "y", "--camera", 10, 60]
+    assert run(capfd, "bare.npz", *flags) == (0, "Written to bare.html\n", "")
+    assert "bare.npz: untrained network" in (clouds / "bare.html").read_text()
 
 
 def test_a_network_without_orientations_draws_the_cloud(clouds, capfd):
@@ -194,19 +198,6 @@ def test_quality_is_measured_and_stored(clouds, capfd):
     assert stored["settings"]["num_points"] == 40 and stored["recipe"]["pipeline_name"] == "pointcls"
 
 
-def test_help_does_not_import_torch():
-    program = """
-        import contextlib, io, sys
-        from dgl_orient.go.cli import run
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            assert run(["view", "--help"]) == 0
-        assert "--poses" in out.getvalue() and "Examples:" in out.getvalue()
-        assert not {"torch", "dgl", "numpy", "matplotlib", "plotly"} & set(sys.modules)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 BAD = {
     "nothing": [],
     "no such file": ["nowhere.ply"],
@@ -214,7 +205,7 @@ BAD = {
     "unknown ending": ["bare.npz", "--out", "cloud.gif"],
     "no checkpoint": ["bare.npz", "--cpt", "nowhere.pth"],
     "not a checkpoint": ["bare.npz", "--cpt", "garbled.ply"],
-    "colour": ["bare.npz", "--color", "colour"],
+    "colour": ["bare.npz", "--color", "hue"],
     "no such colouring here": ["bare.npz", "--color", "error"],
     "level": ["bare.npz", "--level", "9"],
     "level is no number": ["bare.npz", "--level", "first"],
@@ -231,11 +222,13 @@ BAD = {
     "up": ["bare.npz", "--up", "q"],
     "too many poses": ["bare.npz", "--poses", "99"],
     "category": ["bare.npz", "--category", "chair"],
-    "empty folder": ["chair"],
+    "empty folder": ["empty"],
     "quality without a network": ["--quality"],
     "quality of a file": ["bare.npz", "--quality", "--cpt", "nowhere.pth"],
     "clouds without quality": ["bare.npz", "--clouds", "3"],
     "poses of a folder": ["chair", "--poses", "2"],
+    "folder without clouds": ["odd_folder"],
+    "folder of bad clouds": ["odd_clouds"],
     "no folder to write to": ["bare.npz", "--out", "garbled.ply/cloud.html"],
 }
 
@@ -251,6 +244,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(clouds, capfd, arguments):
     for name, line in {"odd_log": "[" * 100_000, "odd_numbers": epoch}.items():
         (clouds / name / "run_0").mkdir(parents=True)
         (clouds / name / "run_0" / "log.jsonl").write_text(line + "\n")
+    for name, file in {"empty": None, "odd_folder": "notes.md", "odd_clouds": "bad.ply"}.items():
+        (clouds / name).mkdir()
+        if file:
+            (clouds / name / file).write_text("ply")
     before = sorted(clouds.rglob("*"))
     code, out, err = run(capfd, *arguments)
     assert (code, out) == (2, "") and err.count("\n") == 1 and err.rstrip().endswith("."), err
@@ -282,12 +279,66 @@ def test_without_the_extra_the_error_names_it(clouds, capfd, monkeypatch, packag
     assert code == 2 and 'pip install ".[plot]"' in err and err.count("\n") == 1
 
 
-def test_larger_clouds_are_sampled_to_the_number_of_points_in_training(clouds):
+@pytest.mark.parametrize("network", ["pointcls", "normals"])
+def test_predictions_are_those_of_apply_whatever_is_drawn(clouds, network):
     write_cloud(clouds / "many.npz", np.random.default_rng(0).random((300, 3)))
-    trained = load_trained_model(tiny.trained("normals"))
-    assert read_input("many.npz", trained).graph.num_nodes() == trained.num_points == 40
-    assert read_input("many.npz", trained, 100).graph.num_nodes() == 100
-    assert read_input("many.npz", None).graph.num_nodes() == 300
+    apply(
+        tiny.trained(network), ["many.npz"], "applied", file_format=None if network == "pointcls" else "npz"
+    )
+    trained = load_trained_model(tiny.trained(network))
+    for number in (None, 100):
+        cloud = read_input("many.npz", trained, number)
+        (pose,) = compute_poses(cloud, 1)
+        assert len(cloud.points["pos"]) == (number or 300) and len(pose.sample) == trained.num_points == 40
+        if network == "pointcls":
+            (applied,) = json.loads((clouds / "applied" / "predictions.json").read_text())["predictions"]
+            assert pose.prediction.summary["probabilities"] == applied["probabilities"]
+        else:
+            applied = np.load(clouds / "applied" / "many.npz")["normal"]
+            np.testing.assert_array_equal(pose.prediction.per_point["normal"], applied)
+
+
+def test_arrows_are_at_points_of_the_file(clouds):
+    """However far from the origin, and though the network is given a scaled sample of it."""
+    pos = 5e6 + 40 * np.random.default_rng(0).random((300, 3))
+    write_cloud(clouds / "far.npz", pos)
+    (drawn,) = oriented_clouds("far.npz", tiny.trained("pointcls"))
+    nearest = np.abs(drawn.arrow_pos[:, None] + pos.mean(0) - pos).max(2).min(1)
+    assert len(drawn.arrow_pos) == 40 and nearest.max() < 1e-6
+
+
+def test_a_mesh_is_drawn_densely_and_colours_are_those_of_the_file(clouds):
+    trimesh.creation.box().export(clouds / "box.off")
+    (box,) = oriented_clouds("box.off", tiny.trained("pointcls"))
+    assert len(box.pos) == 50_000 and box.coloring().name == "plain"
+    rgb = np.random.default_rng(0).random((60, 3))
+    np.savez(clouds / "colored.npz", pos=rgb, color=rgb)
+    (colored,) = oriented_clouds("colored.npz")
+    assert colored.coloring().name == "color"
+    np.testing.assert_allclose(colored.coloring().rgb, 255 * rgb, atol=0.51)
+
+
+def test_the_vertical_axis_is_of_the_format_or_the_training_data():
+    trained = load_trained_model(tiny.trained("pointcls"))
+    gravity = trained.metadata["gravity"]
+    assert [drawing.vertical_axis(name, trained) for name in ("a.glb", "a.STL", "a.npz")] == [
+        "y",
+        "z",
+        gravity,
+    ]
+
+
+def test_a_folder_is_drawn_as_a_gallery(clouds, capfd):
+    (clouds / "chair" / "bad.ply").write_text("ply")
+    (clouds / "chair" / "sub").mkdir()
+    write_cloud(clouds / "chair" / "sub" / "<two>.npz", 1000 * np.random.default_rng(0).random((50, 3)))
+    flags = ["--cpt", tiny.trained("pointcls"), "--arrows", 5, "--quiet"]
+    code, out, err = run(capfd, "chair", "--out", "some.png", *flags)
+    assert (code, out) == (0, "") and "1 of 3 files are not drawn" in err and "bad.ply" in err
+    assert run(capfd, "chair", "--out", "some.html", *flags)[0] == 0
+    page = (clouds / "some.html").read_text()
+    assert page.count('class="card"') == page.count('class="figure"') == 2
+    assert "&lt;two&gt;.npz" in page and "<two>" not in page
 
 
 def test_unprintable_characters_in_names_make_valid_pictures(clouds, capfd):

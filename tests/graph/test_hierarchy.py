@@ -56,11 +56,11 @@ def test_ugly_clouds_have_hierarchies(name):
 
 
 @pytest.mark.parametrize(
-    "sizes, sentence",
-    [((8, 16), "do not grow"), ((0,), "got 0"), ((1.5,), "got 1.5"), (16, "level_sizes as a sequence")],
+    "sizes",
+    [(8, 16), (0,), (1.5,), 16],
 )
-def test_bad_sizes_are_refused(sizes, sentence):
-    with pytest.raises(DGLError, match=sentence):
+def test_bad_sizes_are_refused(sizes):
+    with pytest.raises(DGLError):
         farthest_point_hierarchy(ball(40), sizes)
 
 

@@ -141,27 +141,21 @@ def test_squared_error_by_hand_and_in_batches():
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    "call",
     [
-        (lambda: counted(Accuracy(2), [0, 2], [0, 1]), "Expected pred to be from 0 to 1, got 0 to 2"),
-        (lambda: counted(Accuracy(2), [0], [0, 1]), "Expected label to be 1 integers"),
-        (lambda: counted(Accuracy(2), [0], [0.0]), "Expected label to be 1 integers, got torch.float32"),
-        (lambda: counted(PartIoU(PARTS), [0], [6], [0], [1]), "Expected part to be from 0 to 5, got 6"),
-        (lambda: counted(PartIoU(PARTS), [0], [0], [3], [1]), "Expected label to be from 0 to 2, got 3"),
-        (lambda: counted(PartIoU(PARTS), [0, 0], [0, 0], [0], [1]), "add up to 1, but there are 2"),
-        (lambda: PartIoU([(0, 1), ()]), "Expected class_parts to name at least one part"),
-        (lambda: Accuracy(2).merge(Accuracy(3)), r"Expected another Accuracy with totals of shape \(2, 2\)"),
-        (
-            lambda: counted(MeanSquaredError(), [[1.0]], [1.0]),
-            r"positions of one shape, got \(1, 1\) and \(1,\)",
-        ),
-        (lambda: counted(NormalError(), [[1.0, 0]], [[1.0, 0]]), r"normals of shape \(N, 3\), got \(1, 2\)"),
-        (
-            lambda: restrict_to_class(torch.ones(1, 5), torch.tensor([0]), torch.tensor([1]), PARTS),
-            r"Expected logits of shape \(N, 6\), a column for each part, got \(1, 5\)",
-        ),
+        lambda: counted(Accuracy(2), [0, 2], [0, 1]),
+        lambda: counted(Accuracy(2), [0], [0, 1]),
+        lambda: counted(Accuracy(2), [0], [0.0]),
+        lambda: counted(PartIoU(PARTS), [0], [6], [0], [1]),
+        lambda: counted(PartIoU(PARTS), [0], [0], [3], [1]),
+        lambda: counted(PartIoU(PARTS), [0, 0], [0, 0], [0], [1]),
+        lambda: PartIoU([(0, 1), ()]),
+        lambda: Accuracy(2).merge(Accuracy(3)),
+        lambda: counted(MeanSquaredError(), [[1.0]], [1.0]),
+        lambda: counted(NormalError(), [[1.0, 0]], [[1.0, 0]]),
+        lambda: restrict_to_class(torch.ones(1, 5), torch.tensor([0]), torch.tensor([1]), PARTS),
     ],
 )
-def test_wrong_arguments_give_a_sentence(call, sentence):
-    with pytest.raises(DGLError, match=sentence):
+def test_wrong_arguments_are_refused(call):
+    with pytest.raises(DGLError):
         call()

@@ -41,7 +41,12 @@ def test_predictions_are_conditioned_on_the_category(make):
     with pytest.raises(DGLError):
         model(cloud)
     for wrong in (torch.tensor([0, 3]), torch.tensor([0.0, 1.0])):
-        with pytest.raises(DGLError, match="integers from 0 to 2"):
+        with pytest.raises(DGLError):
             model(cloud, wrong)
     with pytest.raises(DGLError, match="num_categories=0"):
         make(4)(cloud, torch.tensor([0, 1]))
+
+
+def test_planes_are_fitted_for_vectors_only():
+    with pytest.raises(DGLError, match="vectors"):
+        OrientedDGCNNSeg.light(3, plane_fit=True)

@@ -33,7 +33,7 @@ def test_features_are_invariant_orientations_equivariant_and_sizes_as_declared(i
 
 def test_further_features_follow_the_initial_ones():
     pos, feat, vec = ball(30), ball(30, 1)[:, :2], ball(60, 2).view(30, 2, 3)
-    graph, net = dgl_orient.knn_graph(pos, 6), encoder(in_feats=2, in_vectors=2)
+    graph, net = dgl_orient.knn_graph(pos, 6), encoder(initial_feats="canonical", in_feats=2, in_vectors=2)
     points = net(graph, pos, feat, vec)
     canonical = to_local(points.global_orient.expand(30, 2, 3, 3), (pos - pos.mean(0)).unsqueeze(1))
     torch.testing.assert_close(points.feat[:, :6], canonical.flatten(1))
@@ -49,9 +49,15 @@ def test_without_features_there_are_none():
 
 
 def test_bad_options_are_refused():
-    with pytest.raises(DGLError, match="initial_feats to be one of canonical, all_scales"):
+    with pytest.raises(DGLError):
         encoder(initial_feats="zero")
-    with pytest.raises(DGLError, match="input_features to be one of none, covariance"):
-        encoder(input_features="normal")
-    with pytest.raises(TypeError, match="hidden_size"):
-        encoder(hidden_size=3)
+    with pytest.raises(DGLError):
+        encoder(options=dict(input_features="normal"))
+    with pytest.raises(TypeError):
+        encoder(options=dict(hidden_size=3))
+
+
+def test_options_that_are_not_given_are_those_of_equivariant_input_features():
+    net = encoder(options=dict(hidden_vectors=4)).net
+    assert (net.input_features, net.hidden_vectors, len(net.layers)) == ("covariance+normal", 4, 0)
+    assert len(encoder(options=dict(num_layers=2)).net.layers) == 2

@@ -8,8 +8,8 @@ from dgl_orient.models import RSCNN, OrientedRSCNN
 from tests.clouds import ball
 
 
-def test_orientation_level_sizes_of_rscnn_are_level_sizes_by_default():
-    for sizes, scales in {None: 4, (): 2, (16,): 3}.items():
+def test_every_level_of_the_orientations_is_a_scale():
+    for sizes, scales in {(): 2, (16,): 3}.items():
         model = OrientedRSCNN.light(5, num_orientations=2, orientation_level_sizes=sizes)
         assert model.orientation_encoder.num_orientations == 2 * scales
 

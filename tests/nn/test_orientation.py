@@ -75,7 +75,7 @@ def test_orientations_are_equivariant(cloud, dtype, training):
 def test_orientations_are_equivariant_for_any_sizes_and_k(sizes, k, seed, variant):
     torch.manual_seed(seed)
     net = OrientationNet(**variant).double()
-    assert_equivariant(orientations(net, k), ball(sum(sizes), seed), "frames", sizes, seed=seed)
+    assert_equivariant(orientations(net, k), ball(sum(sizes), seed), "frames", sizes, trials=1, seed=seed)
 
 
 def test_input_scalars_and_vectors_matter_and_keep_equivariance():
@@ -135,7 +135,7 @@ def test_degenerate_orientations_are_counted(dtype):
 @pytest.mark.parametrize(
     "cloud", [ball(256), torch.rand(256, 3, generator=generator()).double(), ball(256).renorm(2, 0, 1.0)]
 )
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_untrained_orientations_are_well_conditioned(cloud, seed):
     torch.manual_seed(seed)
     pos = cloud.float()
@@ -159,8 +159,8 @@ def train(step, parameters, steps):
 
 
 def test_orientations_stay_well_conditioned_in_training_and_learn():
-    pos = torch.nn.functional.normalize(ball(256, dtype=torch.float32), dim=1)
-    graph = dgl_orient.knn_graph(pos, 12, [128, 128])
+    pos = torch.nn.functional.normalize(ball(128, dtype=torch.float32), dim=1)
+    graph = dgl_orient.knn_graph(pos, 12, [64, 64])
     net, global_orient = OrientationNet(2), GlobalOrientation(2, level_sizes=(32, 8))
 
     def step():  # the first axis along the normal, the clouds' along the coordinates'
@@ -168,7 +168,7 @@ def test_orientations_stay_well_conditioned_in_training_and_learn():
         return normal + (global_orient(graph, pos) - torch.eye(3)).square().mean()
 
     first = float(step().detach())
-    for _ in range(10):
+    for _ in range(5):
         last = train(step, [*net.parameters(), *global_orient.parameters()], 5)
         for pairs in (net.vectors(graph, pos), *global_orient.vectors(graph, pos)):
             assert sines(pairs).median() > 0.1
@@ -186,7 +186,7 @@ def test_training_on_duplicates_yields_no_nan():
             global_orient.scales(graph, pos).point - target
         ).abs().mean()
 
-    train(step, [*net.parameters(), *global_orient.parameters()], 100)
+    train(step, [*net.parameters(), *global_orient.parameters()], 40)
     assert rotation_error(net(graph, pos)) < 1e-6
 
 
@@ -211,11 +211,12 @@ def test_gradcheck():
 )
 def test_graphs_that_others_made(make):
     net, global_orient = OrientationNet().double(), GlobalOrientation(level_sizes=(8,), k=4).double()
-    pos, motions = ball().renorm(2, 0, 1.5), ("rotation", "translation")
-    assert_equivariant(lambda pos: net(make(pos), pos), pos, "frames", symmetries=motions)
-    assert_equivariant(
-        lambda pos: global_orient.scales(make(pos), pos).point, pos, "frames", symmetries=motions
-    )
+
+    def function(pos):
+        return net(make(pos), pos), global_orient.scales(make(pos), pos).point
+
+    motions = dict(symmetries=("rotation", "translation"), trials=1)
+    assert_equivariant(function, ball().renorm(2, 0, 1.5), ("frames", "frames"), **motions)
 
 
 def test_small_weights_determine_orientations_as_large_ones_do():
@@ -259,19 +260,14 @@ def test_modules_can_be_saved_copied_moved_and_reset(make):
 
 
 @pytest.mark.parametrize("make", [OrientationNet, GlobalOrientation])
-def test_bad_input_is_refused_with_a_sentence(make):
+def test_bad_input_is_refused(make):
     net, pos = make(), ball(20, dtype=torch.float32)
     graph = dgl_orient.knn_graph(pos, 4)
-    for bad, sentence in [
-        (pos[:19], r"shape \(20, 3\) for this graph, got \(19, 3\)"),
-        (torch.rand(20, 2), r"shape \(20, 3\) for this graph, got \(20, 2\)"),
-        (pos.long(), "float32 or float64"),
-        (pos.double(), "is torch.float32, but its input is torch.float64"),
-    ]:
-        with pytest.raises(DGLError, match=sentence):
+    for bad in (pos[:19], torch.rand(20, 2), pos.long(), pos.double()):
+        with pytest.raises(DGLError):
             net(graph, bad)
     for bad in (0, 1.5, "2"):
-        with pytest.raises(DGLError, match="num_orientations to be an integer of at least 1"):
+        with pytest.raises(DGLError):
             make(num_orientations=bad)
-    with pytest.raises(DGLError, match="the vectors of out_sizes to be an integer of at least 1"):
+    with pytest.raises(DGLError):
         make(hidden_vectors=0)

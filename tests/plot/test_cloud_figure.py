@@ -8,9 +8,11 @@ from PIL import Image
 
 from dgl_orient.geometry import random_rotation
 from dgl_orient.plot import Camera, PlotOptions, by_category, cloud_figure, oriented_cloud
+from dgl_orient.plot.colors import AXIS_COLORS
 from dgl_orient.plot.figure import figure_bytes
+from dgl_orient.plot.scene import hidden_points
 
-RED, GREEN, BLUE = (208, 28, 36), (22, 140, 44), (30, 80, 200)
+RED, GREEN, BLUE = AXIS_COLORS
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +56,36 @@ def test_nearer_points_hide_farther_ones():
     for azimuth, nearer in ((0, 0), (180, 1)):
         figure = cloud_figure([[both]], PlotOptions(camera=Camera(0, azimuth)))
         (collection,) = figure.axes[0].collections
-        np.testing.assert_allclose(collection.get_facecolor()[-1][:3] * 255, colors.rgb[nearer], atol=1e-6)
+        shaded = both.shaded_rgb("side", Camera(0, azimuth))[nearer]
+        np.testing.assert_allclose(collection.get_facecolor()[-1][:3] * 255, shaded, atol=1e-6)
+        assert np.abs(shaded.astype(int) - colors.rgb[nearer]).max() < 30
+
+
+def test_arrows_of_hidden_points_are_behind_the_cloud():
+    """A closed surface hides the arrows on its far side, and only these."""
+    pos = torch.nn.functional.normalize(
+        torch.randn(4000, 3, generator=torch.Generator().manual_seed(0)), dim=1
+    )
+    sphere = oriented_cloud(pos, random_rotation(4000), max_arrows=100)
+    options = PlotOptions(num_arrows=100, camera=Camera(0, 0))  # seen along x
+    hidden, x = hidden_points(sphere, options), sphere.arrow_pos[:, 0]
+    assert hidden[x < -0.8].all() and hidden[x < -0.5].mean() > 0.9 and not hidden[x > 0.1].any()
+
+
+def test_many_points_are_an_image_in_vector_graphics_and_arrows_are_not():
+    cloud = oriented_cloud(torch.rand(6000, 3), random_rotation(6000))
+    svg = figure_bytes(cloud_figure([[cloud]]), ".svg", dpi=50)
+    assert svg.count(b"<image") == 1 and len(svg) < 400_000
+    assert svg.count(b"#d6301c") == 40  # red arrows, each a path
 
 
 def test_panels_have_one_scale_and_equal_axes(cloud):
     small = oriented_cloud(torch.rand(20, 3) / 5)
     figure = cloud_figure([[cloud, small], [small, small]], title="two")
-    widths = {round(float(np.ptp(limits())), 9) for a in figure.axes for limits in (a.get_xlim, a.get_ylim)}
-    assert len(widths) == 1 and all(axes.get_aspect() == 1 for axes in figure.axes)
+    scales = []
+    for axes in figure.axes:
+        inches = axes.get_position().size * figure.get_size_inches()
+        scales += [np.ptp(axes.get_xlim()) / inches[0], np.ptp(axes.get_ylim()) / inches[1]]
+    np.testing.assert_allclose(scales, scales[0])
     with pytest.raises(DGLError):
         cloud_figure([[cloud] * 65])

@@ -22,10 +22,11 @@ from dgl_orient.plot import (
     oriented_cloud,
 )
 from dgl_orient.plot.cloud_page import page_figure
+from dgl_orient.plot.colors import AXIS_COLORS
 from tests.plot.browser import needs_chromium, open_page
 
 TITLE = "</script><script>console.log('broken out')</script>"
-RED, GREEN = (208, 28, 36), (22, 140, 44)
+RED, GREEN, _ = AXIS_COLORS
 OPTIONS = PlotOptions(num_arrows=60)
 
 
@@ -210,8 +211,8 @@ def test_it_fits_the_window_and_its_menus_work(page, clouds):
         np.testing.assert_allclose(x, arrows(clouds[0], options, 0)[1][:, 0], atol=1e-4)
     assert len(whole_cloud) == 1
     assert result["hidden"] == ["legendonly"] * 4  # shafts and heads in both panels
-    distance, part = clouds[0].colorings
-    assert result["colors"] == ["#{:02x}{:02x}{:02x}".format(*each.rgb[0]) for each in (distance, part)]
+    shaded = [clouds[0].shaded_rgb(name, OPTIONS.camera)[0] for name in ("distance", "part")]
+    assert result["colors"] == ["#{:02x}{:02x}{:02x}".format(*each) for each in shaded]
     assert result["ticks"] == ["&lt;low&gt;", "high"]
     # Rotated back the two poses show the same picture, and dragging one of them rotates both.
     for cameras in (result["back"], result["dragged"]):

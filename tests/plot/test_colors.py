@@ -43,5 +43,23 @@ def test_errors_are_angles_and_distances():
 
 def test_parts_of_a_file_keep_their_numbers():
     data = {"pos": np.zeros((3, 3)), "part": np.array([[7], [3], [7]])}
-    distance, part = data_colorings(data)
+    part, distance = data_colorings(data)
     assert part.labels == ("7", "3", "7") and distance.labels == ("0", "0", "0")
+
+
+@pytest.mark.parametrize("kind", ["protanopia", "deuteranopia", "tritanopia"])
+def test_eight_colours_in_a_row_differ_for_the_colour_blind(kind):
+    """Their distance in CIELAB, of which about 2 is just noticeable, after the loss of a kind of cones."""
+    cones = np.array([[0.314, 0.6395, 0.0465], [0.1554, 0.7579, 0.0867], [0.0178, 0.1094, 0.8726]])
+    lost = np.eye(3)
+    row = ["protanopia", "deuteranopia", "tritanopia"].index(kind)
+    lost[row] = [[0, 1.0512, -0.0512], [0.9513, 0, 0.0487], [-0.8674, 1.8673, 0]][row]
+    linear = (np.array(palette(50)) / 255) ** 2.2
+    seen = np.clip(linear @ (np.linalg.inv(cones) @ lost @ cones).T, 0, 1)
+    xyz = np.array([[0.4339, 0.3762, 0.1899], [0.2126, 0.7152, 0.0722], [0.0177, 0.1095, 0.8728]])
+    x, y, z = np.cbrt(seen @ xyz.T).T
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], 1)
+    distance = np.linalg.norm(lab[:, None] - lab, axis=2)  # (50, 50)
+    assert distance[:8, :8][np.triu_indices(8, 1)].min() > 10
+    if kind != "tritanopia":
+        assert min(np.diagonal(distance, apart).min() for apart in range(1, 8)) > 7

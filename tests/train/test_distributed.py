@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from dgl import DGLError
@@ -90,6 +91,16 @@ def test_norms_are_those_of_all_values_together(reports):
             for value, whole in zip(found, (output, grad, evaluated)):
                 torch.testing.assert_close(value, torch.tensor(whole)[rank::2], rtol=1e-4, atol=1e-4)
             torch.testing.assert_close(each["norms"][ndim][3], statistics, rtol=1e-5, atol=1e-5)
+
+
+def test_edge_batch_norms_are_those_of_all_edges_together(reports):
+    alone, (first, second) = together.edge_conv(0, 1), (each["edge_conv"] for each in reports)
+    np.testing.assert_allclose(first["output"] + second["output"], alone["output"], rtol=1e-7, atol=1e-9)
+    for one, other, both in zip(first["gradients"], second["gradients"], alone["gradients"]):
+        np.testing.assert_allclose(np.add(one, other), both, rtol=1e-7, atol=1e-9)
+    for each in (first, second):
+        for actual, expected in zip(each["statistics"], alone["statistics"]):
+            np.testing.assert_allclose(actual, expected, rtol=1e-7)
 
 
 def test_alone_there_is_nothing_to_share():

@@ -87,5 +87,5 @@ def test_networks_are_conditioned_on_the_category():
 def test_outputs_that_are_not_finite_are_an_error():
     net = small.network()
     nn.init.constant_(net.head.logits.bias, torch.nan)
-    with pytest.raises(DGLError, match="NaN"):
+    with pytest.raises(DGLError):
         list(predict(net, PointClassification(10), small.splits().val, progress=False))

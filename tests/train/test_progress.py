@@ -26,8 +26,8 @@ def test_a_terminal_sees_a_bar(tmp_path, monkeypatch):
 def test_off_a_terminal_there_is_a_line_an_epoch_and_a_table(tmp_path, capsys):
     train(tmp_path, progress=True, num_epochs=3)
     said = capsys.readouterr()
-    lines = said.err.splitlines()
-    assert said.out == ""
+    folder, *lines = said.err.splitlines()
+    assert said.out == "" and str(tmp_path) in folder
     assert [line.split(":")[0] for line in lines[:3]] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
     assert all(word in lines[1] for word in ("loss", "val accuracy", "lr", "left"))
     assert lines[3].split() == ["set", "metric", "mean", "deviation", "runs"]

@@ -7,6 +7,7 @@ import json
 import pytest
 from dgl import DGLError
 
+from dgl_orient._training_folders import newest_training
 from dgl_orient.train.training_folder import TrainingFolder, differences, summary
 from tests.train.small import settings, train
 
@@ -63,3 +64,30 @@ def test_results_of_another_training_are_not_taken_for_its_own(tmp_path, content
     records = TrainingFolder(tmp_path, {}, settings())
     records.results_path.write_text(content)
     assert records.results() is None
+
+
+def test_each_training_has_a_number_and_resume_finds_the_last_of_its_recipe(tmp_path):
+    parent = tmp_path / "results"
+    first, other = (TrainingFolder(parent, {"k": number}, settings()) for number in (1, 2))
+    assert first.numbered(resume=True).folder == parent / "001"
+    for number, records in ((2, first), (3, other)):
+        numbered = records.numbered(resume=False)
+        assert numbered.folder == parent / f"{number:03}"
+        numbered.save_last(0, {"run": 0})
+    assert first.numbered(resume=True).folder == parent / "002"
+    assert other.numbered(resume=True).folder == parent / "003"
+    unknown = TrainingFolder(parent, {"k": 3}, settings()).numbered(resume=True)
+    assert unknown.folder == parent / "001"  # nothing was trained in it yet
+    (parent / "001").rmdir()
+    with pytest.raises(DGLError, match="003 began with another recipe"):
+        TrainingFolder(parent, {"k": 3}, settings()).numbered(resume=True).last(0)
+
+
+def test_a_folder_stands_for_the_newest_training_in_it(tmp_path):
+    assert newest_training(tmp_path) == tmp_path
+    for name in ("001", "999", "1000", "1001", "notes"):
+        (tmp_path / name).mkdir()
+    for name in ("001", "999", "1000"):
+        (tmp_path / name / "run_0.pth").touch()
+    assert newest_training(tmp_path) == tmp_path / "1000"
+    assert newest_training(tmp_path / "001") == tmp_path / "001"

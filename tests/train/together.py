@@ -14,13 +14,16 @@ import torch
 from dgl import DGLError
 from torch import nn
 
+from dgl_orient import OrientedEdgeConv, knn_graph
 from dgl_orient.data import Shapes
+from dgl_orient.geometry import random_rotation
 from dgl_orient.metrics import Accuracy
 from dgl_orient.models import DGCNN, OrientedDGCNN
 from dgl_orient.train import Splits, distributed, fit
 from dgl_orient.train.settings import Settings
 from dgl_orient.train.sync_batch_norm import convert_sync_batch_norm
 from dgl_orient.train.tasks import PointClassification
+from tests.clouds import ball, generator
 
 LIGHT = dict(widths=(8, 8), embed_feats=16, head_feats=(8,), k=6, dropout=0.0)
 MODELS = {
@@ -89,6 +92,24 @@ def norms(rank: int, world: int) -> dict[str, list]:
     return found
 
 
+def edge_conv(rank: int, world: int) -> dict[str, list]:
+    """Outputs, gradients and statistics of an edge convolution; every process has a cloud of its own."""
+    torch.manual_seed(0)
+    conv = OrientedEdgeConv(3, 4, batch_norm=True).double()
+    if world > 1:
+        conv = nn.SyncBatchNorm.convert_sync_batchnorm(conv)
+    sizes = [9, 14][rank::world]
+    pos, feat = (torch.cat([ball(n, seed + n) for n in sizes]) for seed in (0, 1))
+    orient = torch.cat([random_rotation(n, torch.float64, generator(n)) for n in sizes]).unsqueeze(1)
+    output = conv(knn_graph(pos, 4, sizes), feat, pos, orient)
+    output.square().sum().backward()
+    return {
+        "output": output.tolist(),
+        "gradients": [p.grad.flatten().tolist() for p in conv.parameters()],
+        "statistics": [value.flatten().tolist() for value in conv.buffers()],
+    }
+
+
 def refused() -> None:
     raise DGLError("No.")
 
@@ -109,7 +130,7 @@ def main(folder: Path) -> None:
     report = {}
     with distributed.process_group("cpu"):
         rank, world = distributed.rank(), distributed.world_size()
-        report["norms"] = norms(rank, world)
+        report["norms"], report["edge_conv"] = norms(rank, world), edge_conv(rank, world)
         report["sum"] = float(distributed.all_reduce_sum(torch.tensor(rank + 1.0)))
         report["from main"] = distributed.run_on_main(lambda: os.getpid())
         try:

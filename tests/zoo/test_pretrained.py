@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,9 @@ from dgl_orient.geometry import random_rotation
 from dgl_orient.go import cli
 from dgl_orient.go.apply import apply
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.catalog import DEFAULT, checkpoint_path, pretrained_models
+from dgl_orient.weights import DEFAULT, checkpoint_path, pretrained_models
+from dgl_orient.zoo.clouds import read_file
+from dgl_orient.zoo.predict import prepare_cloud
 from tests.clouds import generator
 from tests.go import tiny
 
@@ -35,7 +35,7 @@ def chair() -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def network():
+def model():
     return dgl_orient.pretrained(DEFAULT)
 
 
@@ -59,10 +59,11 @@ def test_a_pretrained_file_is_small_and_of_no_machine(name):
     path = pretrained_models()[name]
     assert path.stat().st_size < MAX_BYTES == 8_000_000
     state = checkpoint.load(path)
-    assert state.keys() == {
+    assert state.keys() - {"novelty"} == {
         *("format", "version", "task", "recipe", "model"),
         *("metadata", "weights", "versions", "release"),
     }
+    assert ("novelty" in state) == (state["task"] == "pointcls")
     assert all(each.dtype in (torch.float32, torch.int64) for each in state["weights"].values())
     assert not [text for text in strings(state) if os.path.isabs(text) or str(Path.home()) in text]
     release = state["release"]
@@ -74,12 +75,12 @@ def test_a_pretrained_file_is_small_and_of_no_machine(name):
 
 @pytest.mark.parametrize("name", pretrained_models())
 def test_a_pretrained_network_is_that_of_its_file(name):
-    network, state = dgl_orient.pretrained(name), checkpoint.load(pretrained_models()[name])
-    assert not network.training
-    weights = network.state_dict()
+    model, state = dgl_orient.pretrained(name), checkpoint.load(pretrained_models()[name])
+    assert not model.network.training
+    weights = model.network.state_dict()
     assert weights.keys() == state["weights"].keys()
     assert all(torch.equal(weights[key], value) for key, value in state["weights"].items())
-    meta = network.meta
+    meta = model.meta
     assert meta.name == name and meta.class_names == state["metadata"]["class_names"]
     assert meta.num_points == state["release"]["num_points"] and meta.scores == state["release"]["scores"]
     assert meta.recipe["model"] == state["recipe"]["model"] and meta.data == state["release"]["data"]
@@ -88,14 +89,14 @@ def test_a_pretrained_network_is_that_of_its_file(name):
 @pytest.mark.parametrize("pipeline", ["pointcls", "nbody"])
 def test_a_training_of_ones_own_is_loaded_by_its_file(pipeline):
     path = tiny.trained(pipeline)
-    network, state = dgl_orient.pretrained(path), checkpoint.load(path)
-    assert not network.training and network.meta.name == str(path)
-    assert network.meta.scores == state["tests"] and network.meta.scores["test"]
-    assert network.meta.data == {"name": state["recipe"]["data"]["name"]}
+    model, state = dgl_orient.pretrained(path), checkpoint.load(path)
+    assert not model.network.training and model.meta.name == str(path)
+    assert model.meta.scores == state["tests"] and model.meta.scores["test"]
+    assert model.meta.data == {"name": state["recipe"]["data"]["name"]}
     graph = Shapes("test", num_points=90, num_shapes=1)[0][0]
     sizes = {"pointcls": 40, "nbody": 90}  # particles stay as they are
-    assert network.meta.transform(graph).num_nodes() == sizes[pipeline]
-    torch.testing.assert_close(network.state_dict(), dict(state["weights"]), rtol=0, atol=0)
+    assert model.meta.transform(graph).num_nodes() == sizes[pipeline]
+    torch.testing.assert_close(model.network.state_dict(), dict(state["weights"]), rtol=0, atol=0)
 
 
 def test_a_file_that_is_no_network_is_an_error(tmp_path):
@@ -115,31 +116,30 @@ def test_a_name_that_is_not_known_is_an_error_with_the_nearest(name, end):
     assert "\n" not in str(error.value)
 
 
-def test_the_transform_undoes_scale_place_and_number_of_points(network, chair):
+def test_the_transform_undoes_scale_place_and_number_of_points(model, chair):
     clouds = dgl_orient.point_cloud(torch.cat([chair, elsewhere(chair)]), [len(chair)] * 2)
-    clouds = network.meta.transform(clouds)
-    assert clouds.batch_num_nodes().tolist() == [network.meta.num_points] * 2
+    clouds = model.meta.transform(clouds)
+    assert clouds.batch_num_nodes().tolist() == [model.meta.num_points] * 2
     clouds.ndata["pos"] = clouds.ndata["pos"].float()
     with torch.inference_mode():
-        here, there = network(clouds).softmax(1)
+        here, there = model.network(clouds).softmax(1)
     torch.testing.assert_close(there, here, rtol=0, atol=1e-2)
-    assert here.max() > 2 / len(network.meta.class_names)  # it has an opinion
+    assert here.max() > 2 / len(model.meta.class_names)  # it has an opinion
 
 
-def test_files_are_predicted_the_same_at_any_scale_and_place(network, chair, tmp_path):
+def test_files_are_predicted_the_same_at_any_scale_and_place(model, chair, tmp_path):
     write_cloud(tmp_path / "here.npz", chair)
     write_cloud(tmp_path / "there.npz", elsewhere(chair))
     files = [tmp_path / "here.npz", tmp_path / "there.npz"]
     here, there = apply(DEFAULT, files, tmp_path / "out", progress=False).predictions
     assert there["probabilities"] == pytest.approx(here["probabilities"], abs=1e-2)
-    graph = network.meta.transform(dgl_orient.point_cloud(chair))
+    graph = model.meta.transform(dgl_orient.point_cloud(chair))
     graph.ndata["pos"] = graph.ndata["pos"].float()
     with torch.inference_mode():
-        probabilities = network(graph)[0].softmax(0)
+        probabilities = model.network(graph)[0].softmax(0)
     assert list(here["probabilities"].values()) == pytest.approx(probabilities.tolist(), abs=1e-2)
 
 
-@pytest.mark.filterwarnings("ignore:The network was trained with clouds of:UserWarning")
 def test_a_file_with_few_points_is_predicted(chair, tmp_path):
     write_cloud(tmp_path / "few.ply", chair[:50])
     (entry,) = apply(DEFAULT, [tmp_path / "few.ply"], tmp_path / "out", progress=False).predictions
@@ -157,7 +157,7 @@ def test_the_command_line_predicts_with_it_out_of_the_box(chair, tmp_path, monke
     text = Path("apply.yaml").read_text()
     assert f"cpt_path: {DEFAULT} " in text
     Path("apply.yaml").write_text(
-        text.replace("raw_dir:", "raw_dir: chair.ply", 1).replace("apply_results", "recipe")
+        text.replace("raw_dir:", "raw_dir: chair.ply", 1).replace("save_path:", "save_path: recipe", 1)
     )
     assert cli.run(["apply", "--cfg", "apply.yaml", "--quiet"]) == 0
     found = [Path(folder, "predictions.json") for folder in ("apply_results", "named", "recipe")]
@@ -170,7 +170,7 @@ def test_view_takes_its_name(chair, tmp_path, monkeypatch):
     write_cloud("chair.ply", chair)
     assert cli.run(["view", "chair.ply", "--cpt", DEFAULT, "--out", "chair.html", "--quiet"]) == 0
     page = Path("chair.html").read_text("utf-8")
-    assert checkpoint.load(pretrained_models()[DEFAULT])["recipe"]["model"]["name"] in page
+    assert dgl_orient.pretrained(DEFAULT).predict(chair)[0]["nearest_class"] in page
     assert "untrained" not in page
 
 
@@ -191,28 +191,16 @@ def test_a_file_comes_before_a_name(tmp_path, monkeypatch):
     assert checkpoint_path(DEFAULT) == Path(DEFAULT)
 
 
-def test_it_needs_no_more_than_the_core(tmp_path):
-    extras = ("yaml", "typer", "dglgo", "ruamel", "jinja2", "h5py", "matplotlib", "trimesh")
-    code = f"import sys; sys.modules.update(dict.fromkeys({extras!r})); import dgl_orient; "
-    code += f"print(len(dgl_orient.pretrained({DEFAULT!r}).meta.class_names))"
-    environment = os.environ | {"PYTHONPATH": str(TOP), "DGLBACKEND": "pytorch"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0 and int(done.stdout) == 40, done.stderr
-
-
-def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, network, tmp_path):
+def test_farthest_points_of_a_file_are_taken_where_training_had_them(chair, model, tmp_path):
     """Random points would be nearer to each other."""
-    from dgl_orient.zoo.poses import read_input
-    from dgl_orient.zoo.trained_model import load_trained_model
+    from dgl_orient.zoo.loading import load_trained_model
 
     write_cloud(tmp_path / "chair.npz", chair)
     trained = load_trained_model(DEFAULT)
     assert trained.sampling == "farthest"
-    sampled = read_input(tmp_path / "chair.npz", trained).graph.ndata["pos"].numpy()
-    expected = network.meta.transform(dgl_orient.point_cloud(chair)).ndata["pos"].numpy()
-    assert len(sampled) == trained.num_points
+    sampled = prepare_cloud(trained, read_file(trained, tmp_path / "chair.npz"), 0).ndata["pos"].numpy()
+    expected = model.meta.transform(dgl_orient.point_cloud(chair)).ndata["pos"].numpy()
+    assert len(sampled) == model.num_points
     assert nearest_distance(sampled) == pytest.approx(nearest_distance(expected), rel=0.02)
     random = chair.numpy()[np.random.default_rng(0).permutation(len(chair))[: len(sampled)]]
     assert nearest_distance(sampled) > 1.3 * nearest_distance(random)

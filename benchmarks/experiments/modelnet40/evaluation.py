@@ -15,7 +15,8 @@ from dgl_orient.data import NormalizeScale, point_cloud_loader, protocol
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.data.transforms import FixedPoints, RandomRotate
 from dgl_orient.metrics import Accuracy
-from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from ...report import machine
 from ..json_files import read_json, write_json
@@ -64,7 +65,7 @@ class Network:
         dataset = ModelNet40(**options, transform=Compose([NormalizeScale(), *steps]))
         batches = point_cloud_loader(subset(dataset) if self.quick else dataset, _BATCH)
         batches.set_epoch(epoch)
-        logits, labels = zip(*((self.trained.model(graph), label) for graph, label in batches))
+        logits, labels = zip(*((self.trained.network(graph), label) for graph, label in batches))
         return torch.cat(logits), torch.cat(labels)
 
 

@@ -18,18 +18,18 @@ from dgl_orient._atomic import write_file
 from dgl_orient.config.registry import MODELS
 from dgl_orient.train import checkpoint
 from dgl_orient.train.settings import Settings
-from dgl_orient.zoo.catalog import DEFAULT, FOLDER
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.weights import DEFAULT, FOLDER
+from dgl_orient.zoo.loading import load_trained_model
 
 from ..json_files import read_json
 from ..training import INITIAL_WEIGHTS
 
-__all__ = ["MAX_BYTES", "export_pretrained"]
+__all__ = ["DATA", "MAX_BYTES", "export_pretrained"]
 
 #: A pretrained model's file is smaller.
 MAX_BYTES = 8_000_000
 
-_DATA = {
+DATA = {
     "name": "ModelNet40",
     "citation": "Z. Wu, S. Song, A. Khosla, F. Yu, L. Zhang, X. Tang, J. Xiao: 3D ShapeNets: A Deep "
     "Representation for Volumetric Shapes. CVPR 2015. arXiv:1406.5670",
@@ -42,7 +42,8 @@ def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path 
     """Write a network trained on ModelNet40 as a pretrained model.
 
     The file has the weights of the checkpoint ``run_0.pth`` of a complete training, the recipe without
-    folders of this machine, the metadata of the data set, the test scores and the origin of initial weights.
+    folders of this machine, the metadata of the data set, the test scores, the origin of initial weights and,
+    if it is calibrated (:mod:`.novelty`), the novelty.
 
     Raises
     ------
@@ -53,12 +54,12 @@ def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path 
     state = checkpoint.load(path)
     _check(path, state["recipe"], state["weights"])
     release = {"name": name, "num_points": load_trained_model(path).num_points}
-    release |= {"scores": _scores(path, state), "data": _DATA}
+    release |= {"scores": _scores(path, state), "data": DATA}
     origin = read_json(path.with_name(INITIAL_WEIGHTS))
     release |= {} if origin is None else {"initial_weights": origin}
     content = {
         "recipe": _portable(state["recipe"]),
-        **{key: state[key] for key in ("metadata", "weights", "versions")},
+        **{key: state[key] for key in ("metadata", "weights", "versions", "novelty") if key in state},
         "release": release,
     }
     with tempfile.TemporaryDirectory() as temporary:

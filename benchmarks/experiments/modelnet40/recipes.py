@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from torch.utils.data import Dataset, Subset
 
 from dgl_orient.config.recipe import check
-from dgl_orient.zoo.catalog import pretrained_models
+from dgl_orient.weights import pretrained_models
 
 from ...report import RESULTS
 from ..json_files import read_records
@@ -57,6 +57,7 @@ NETWORKS: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "cls": {
         "oriented-dgcnn": _DGCNN | _ORIENTED | {"level_sizes": []},
         "oriented-rscnn": _RSCNN | _ORIENTED | {"dropout": 0.1, "orientation_level_sizes": []},
+        "canonical-dgcnn": _DGCNN,
         "dgcnn": _DGCNN,
     },
     "normals": {"oriented-dgcnn": _SEG | _ORIENTED | {"level_sizes": []}, "dgcnn": _SEG},

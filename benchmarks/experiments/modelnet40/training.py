@@ -15,7 +15,8 @@ from dgl_orient.config.build import TrainingSetup, build, data_set
 from dgl_orient.train import checkpoint
 from dgl_orient.train.loop import Splits
 from dgl_orient.train.training_folder import differences
-from dgl_orient.zoo.trained_model import TrainedModel, load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
+from dgl_orient.zoo.trained_model import TrainedModel
 
 from ..training import Folders, Run, train_all
 from .recipes import EPOCHS, NETWORKS, PROTOCOLS, long_run, protocol_run, subset, trial_run
@@ -92,7 +93,7 @@ def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> Trainin
 
     def make_model() -> nn.Module:
         model = job.make_model()
-        checkpoint.load_weights(model, initial.model.state_dict(), initial.path)
+        checkpoint.load_weights(model, initial.network.state_dict(), initial.path)
         return model
 
     sections = ("pipeline_name", "model")
@@ -105,7 +106,7 @@ def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> Trainin
 def _origin(initial: TrainedModel) -> dict[str, object]:
     """Hash of the weights and settings of their training."""
     digest = hashlib.sha256()
-    for values in initial.model.state_dict().values():
+    for values in initial.network.state_dict().values():
         digest.update(values.numpy().tobytes())
     general = initial.recipe["general_pipeline"]
     return {"sha256": digest.hexdigest(), **{key: general[key] for key in ("num_epochs", "protocol", "seed")}}

@@ -16,7 +16,7 @@ from torch import nn
 
 from dgl_orient.config.build import data_set
 from dgl_orient.data.simulation import Physics, energy, simulate
-from dgl_orient.zoo.trained_model import model_of
+from dgl_orient.zoo.loading import model_of
 
 from ...report import machine
 from ..json_files import write_json

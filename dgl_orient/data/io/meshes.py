@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import re
@@ -11,11 +12,20 @@ import numpy as np
 from dgl import DGLError
 
 from ..._extras import to_install
-from .glb import check_glb
+from .gltf import check_glb, embed_buffers
 from .limits import Limits
+from .xml_scenes import check_3mf, check_dae
 
-__all__ = ["read_geometry"]
+__all__ = ["MESHES", "read_geometry"]
 
+#: The file extensions that trimesh reads here.
+MESHES = (".ply", ".off", ".obj", ".stl", ".glb", ".gltf", ".3mf", ".dae")
+#: What is checked before trimesh allocates memory.
+_CHECKS = {".glb": check_glb, ".3mf": check_3mf, ".dae": check_dae}
+#: What trimesh imports for a format.
+_NEEDED = {".3mf": ("lxml",), ".dae": ("collada",)}
+#: What is concatenated of several geometries of a scene.
+_SCENE_ARRAYS = ("triangles", "pos", "color", "intensity")
 #: Where trimesh stores the elements of a .ply file.
 _RAW_PLY = "_ply_raw"
 # Errors are raised; without a handler trimesh's log of them would go to stderr too.
@@ -24,52 +34,90 @@ _TRIANGLE_BYTES = 9 * 8  # (3, 3) in float64
 
 
 def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
-    """The content of a .ply, .off, .obj, .stl or .glb file: triangles, or otherwise points.
+    """The content of a file of one of :data:`MESHES`: triangles, or otherwise points.
 
-    All geometries of a scene are concatenated, each transformed to its place. No other file is opened.
+    All geometries of a scene are concatenated, each transformed to its place. No other file is opened, but
+    the buffers of a .gltf file.
 
     Returns
     -------
     dict
-        ``triangles`` of shape (F, 3, 3), their corners counter-clockwise from outside; or, where there are
-        no faces, ``pos`` of shape (n, 3) and other attributes of the points.
+        ``triangles`` of shape (F, 3, 3), their corners counter-clockwise from outside, and, if all have them,
+        ``color`` (F, 3, 3) and ``intensity`` (F, 3) at the corners; or, where there are no faces, ``pos`` of
+        shape (n, 3) and other attributes of the points.
     """
-    content = limits.read_bytes()
-    extension = limits.path.suffix.lower()
-    if extension == ".glb":
-        check_glb(content, limits)
+    content, extension = limits.read_bytes(), limits.extension
+    if extension in _CHECKS:
+        _CHECKS[extension](content, limits)
+    elif extension == ".gltf":
+        content = embed_buffers(content, limits)
     scene = _load_scene(content, limits)
     if extension == ".off":
         _check_off(content)
     nodes = [(transform, scene.geometry[name]) for transform, name in _nodes(scene)]
     _check_instances(limits, [geometry for _, geometry in nodes])
-    triangles, clouds = [], []
+    meshes, clouds = [], []
     for transform, geometry in nodes:
         raw = geometry.metadata.get(_RAW_PLY, {})
         if extension == ".ply":
             _check_ply(content, raw)
         pos = _corners(geometry) if _num_faces(geometry) else np.asarray(geometry.vertices)
-        with np.errstate(invalid="ignore"):  # the caller rejects what is not finite
+        with np.errstate(invalid="ignore", over="ignore"):  # the caller drops what is not finite
             placed = pos @ transform[:3, :3].T + transform[:3, 3]
         if pos.ndim == 2:
-            clouds.append(_properties(raw, len(pos)) | {"pos": placed})
+            clouds.append((_properties(raw, len(pos)) or _colors_of(geometry)) | {"pos": placed})
         else:
+            mesh = {"triangles": placed} | _at_corners(geometry, _properties(raw, len(geometry.vertices)))
             # A reflection reverses the order of the corners.
-            triangles.append(placed if np.linalg.det(transform[:3, :3]) > 0 else placed[:, ::-1])
-    if sum(map(len, triangles)):
-        return {"triangles": np.concatenate(triangles)}
-    # Of several clouds in a scene, only positions are common to all.
-    if len(clouds) == 1:
-        return clouds[0]
-    return {"pos": np.concatenate([each["pos"] for each in clouds] or [np.empty((0, 3))])}
+            is_reflected = np.linalg.det(transform[:3, :3]) < 0
+            meshes.append({name: each[:, ::-1] if is_reflected else each for name, each in mesh.items()})
+    # A cloud beside a mesh is not part of its surface.
+    return _concatenate(meshes) if meshes else _concatenate(clouds or [{"pos": np.empty((0, 3))}])
+
+
+def _concatenate(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """The arrays that all parts have; of a single part all."""
+    common = [name for name in parts[0] if all(name in part for part in parts)]
+    if len(parts) == 1:
+        return parts[0]
+    return {name: np.concatenate([part[name] for part in parts]) for name in common if name in _SCENE_ARRAYS}
+
+
+def _colors_of(geometry) -> dict[str, np.ndarray]:
+    """Colours of vertices, (n, 3), if there are any."""
+    visual = getattr(geometry, "visual", None)
+    if visual is None or getattr(visual, "kind", None) != "vertex":
+        return {}
+    colors = np.asarray(visual.vertex_colors)
+    return {"color": colors[:, :3]} if colors.ndim == 2 and len(colors) == len(geometry.vertices) else {}
+
+
+def _at_corners(mesh, properties: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Colours (F, 3, 3) and intensities (F, 3) at the corners of the faces."""
+    found, faces = {}, np.asarray(mesh.faces)
+    if getattr(mesh.visual, "kind", None) == "face":
+        colors = np.asarray(mesh.visual.face_colors)[:, None, :3]
+        found["color"] = np.repeat(colors, 3, axis=1) if len(colors) == len(faces) else None
+    elif colors := _colors_of(mesh):
+        found["color"] = colors["color"][faces]
+    for name in ("intensity", "scalar_intensity", "scalar_Intensity", "reflectance"):
+        if properties.get(name) is not None and properties[name].ndim == 1:
+            found["intensity"] = properties[name][faces]
+            break
+    return {name: array for name, array in found.items() if array is not None}
 
 
 def _load_scene(content: bytes, limits: Limits):
-    try:
-        import trimesh
-    except ImportError as error:
-        raise DGLError(f"Reading {limits.path} needs the package trimesh; {to_install('files')}.") from error
-    file_type = limits.path.suffix[1:].lower()
+    for package in ("trimesh", *_NEEDED.get(limits.extension, ())):
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise DGLError(
+                f"Reading {limits.path} needs the package {package}; {to_install('files')}."
+            ) from error
+    import trimesh
+
+    file_type = limits.extension[1:]
     with warnings.catch_warnings():
         # NumPy's warning that it skips what is no number: then the file is corrupt.
         warnings.filterwarnings("error", "string or file could not be read to its end", DeprecationWarning)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from pathlib import Path
+from collections.abc import Mapping
 from typing import BinaryIO
 
 import numpy as np
 from dgl import DGLError
 
+from .arrays import cloud_shape, only_cloud
 from .attributes import NORMAL_NAMES, POS_NAMES
 from .limits import Limits
 
-__all__ = ["read_header", "read_npy", "read_npz"]
+__all__ = ["max_size", "read_header", "read_npy", "read_npz"]
 
 # The largest ratio of sizes before and after compression by deflate.
 _MAX_DEFLATE_RATIO = 1032
@@ -22,44 +23,71 @@ _MAX_HEADER_BYTES = 10_000
 
 
 def read_npy(limits: Limits) -> np.ndarray:
-    """The table of an .npy file."""
+    """The array of an .npy file."""
     path = limits.path
-    if _is_archive(path):
-        raise DGLError(f"Expected numbers of shape (n, 3) or (n, 6) in {path}, got an archive.")
-    with open(path, "rb") as file:
+    with limits.open() as file:
+        if _is_archive(file):
+            raise DGLError(f"Expected a single array in {path}, got an archive; rename it to .npz.")
         shape, _, dtype = read_header(file)
-        if len(shape) != 2 or dtype.kind not in "fiu":
-            raise DGLError(f"Expected numbers of shape (n, 3) or (n, 6) in {path}, got {dtype} {shape}.")
-        _check_size(shape, dtype, path.stat().st_size)
-        limits.check_points(shape[0])
-        limits.check_bytes(8 * math.prod(shape))  # once they are float64
+        _check_array(limits, shape, dtype, limits.size)
         file.seek(0)
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def read_npz(limits: Limits) -> dict[str, np.ndarray]:
-    """The arrays of an .npz archive that have a row for each point; the others are not read."""
-    path = limits.path
-    if not _is_archive(path):
-        with open(path, "rb") as file:
+    """The arrays of an .npz archive that have a row for each point; the others are not read.
+
+    Without names of coordinates, the only array that can be a cloud is called ``array``.
+    """
+    with limits.open() as file:
+        if not _is_archive(file):
             read_header(file)
-        raise DGLError(f"Expected an archive in {path}, got a single array; rename it to .npy.")
-    with zipfile.ZipFile(path) as archive:
-        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-        if len(members) < len(archive.infolist()):
-            raise ValueError("it has several arrays of one name")
-        headers = {name: _member_header(archive, member) for name, member in members.items()}
-        pos, normal = _first_present(headers, POS_NAMES), _first_present(headers, NORMAL_NAMES)
-        if not pos:
-            return dict.fromkeys(headers, np.empty(0))
-        shape = headers[pos[0]][0]
-        needed = {name for name, (other, dtype) in headers.items() if _per_point(shape, other, dtype)}
-        needed |= {*pos, *normal}
-        for name in needed:
-            _check_size(*headers[name], _max_size(members[name]))
-        limits.check_points(shape[0] if shape else 0)
-        limits.check_bytes(sum(8 * math.prod(headers[name][0]) for name in needed))
-        return {name: _read_member(archive, members[name]) for name in headers if name in needed}
+            raise DGLError(f"Expected an archive in {limits.path}, got a single array; rename it to .npy.")
+        file.seek(0)
+        with zipfile.ZipFile(file) as archive:
+            return _read_archive(limits, archive)
+
+
+def _read_archive(limits: Limits, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
+    members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("it has several arrays of one name")
+    headers = {name: _member_header(archive, member) for name, member in members.items()}
+    pos, normal = _first_present(headers, POS_NAMES), _first_present(headers, NORMAL_NAMES)
+    if not pos:
+        return _only_array(limits, archive, members, headers)
+    shape = headers[pos[0]][0]
+    needed = {name for name, (other, dtype) in headers.items() if _per_point(shape, other, dtype)}
+    needed |= {*pos, *normal}
+    for name in needed:
+        _check_size(*headers[name], max_size(members[name]))
+    limits.check_points(shape[0] if shape else 0)
+    limits.check_bytes(sum(8 * math.prod(headers[name][0]) for name in needed))
+    return {name: _read_member(archive, members[name]) for name in headers if name in needed}
+
+
+def _only_array(
+    limits: Limits, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], headers: Mapping
+) -> dict[str, np.ndarray]:
+    """The array ``arr_0``, or the only one that can be a cloud, as ``array``."""
+    name = only_cloud(headers)
+    if name is None:
+        return dict.fromkeys(headers, np.empty(0))
+    _check_array(limits, *headers[name], max_size(members[name]))
+    return {"array": _read_member(archive, members[name])}
+
+
+def _check_array(limits: Limits, shape: tuple[int, ...], dtype: np.dtype, size: int) -> None:
+    """Raise if an array is no cloud, exceeds the limits, or has more bytes than these."""
+    clouds = (1, math.prod(shape)) if dtype.names is not None else cloud_shape(shape)
+    if clouds is None or (dtype.kind not in "fiu" and dtype.names is None):
+        raise DGLError(
+            f"Expected numbers of shape (n, 3) or (n, 6) in {limits.path}, or (b, n, 3) for several clouds, "
+            f"got {dtype} {shape}."
+        )
+    _check_size(shape, dtype, size)
+    limits.check_points(clouds[1])
+    limits.check_bytes(8 * math.prod(shape) * len(dtype.names or [0]))  # once they are float64
 
 
 def read_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -94,16 +122,17 @@ def _per_point(shape: tuple[int, ...], other: tuple[int, ...], dtype: np.dtype) 
     return dtype.kind in "fiub" and other[:1] == shape[:1] != ()
 
 
-def _max_size(member: zipfile.ZipInfo) -> int:
+def max_size(member: zipfile.ZipInfo) -> int:
     """The largest size that a member of an archive can have."""
     if member.compress_type == zipfile.ZIP_DEFLATED:
         return min(member.file_size, _MAX_DEFLATE_RATIO * member.compress_size)
     return member.compress_size if member.compress_type == zipfile.ZIP_STORED else member.file_size
 
 
-def _is_archive(path: Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"
+def _is_archive(file: BinaryIO) -> bool:
+    start = file.read(2)
+    file.seek(0)
+    return start == b"PK"
 
 
 def _check_size(shape: tuple[int, ...], dtype: np.dtype, size: int) -> None:

@@ -16,6 +16,7 @@ __all__ = ["read_pcd"]
 
 #: Values of one point. Descriptors of the Point Cloud Library have a few hundred.
 _MAX_COLUMNS = 4096
+_KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
 # The largest ratio of sizes before and after LZF compression.
 _MAX_LZF_RATIO = 100
 
@@ -24,12 +25,13 @@ def read_pcd(limits: Limits) -> dict[str, np.ndarray]:
     """The fields of an ASCII, binary or compressed .pcd file by name.
 
     A field of several values becomes several fields, their names ending in a number. Padding is omitted.
+    Colours, which are three bytes in one number, become an array ``rgb`` of shape (n, 3).
     """
     try:
         from pypcd4 import MetaData, PointCloud
     except ImportError as error:
         raise DGLError(f"Reading {limits.path} needs the package pypcd4; {to_install('files')}.") from error
-    content = limits.read_bytes()
+    content = _with_whole_header(limits.read_bytes())
     file = io.BytesIO(content)
     metadata = MetaData.parse_header(_header_lines(file))
     points, columns = metadata.points, sum(metadata.count)
@@ -47,7 +49,44 @@ def read_pcd(limits: Limits) -> dict[str, np.ndarray]:
     points = np.atleast_1d(PointCloud.from_fileobj(file).pc_data)
     if len(points) != metadata.points:
         raise ValueError(f"it announces {metadata.points} points but has {len(points)}")
-    return {name: points[name] for name in points.dtype.names if name.isidentifier()}
+    fields = {name: points[name] for name in points.dtype.names if name.isidentifier()}
+    packed = next((name for name in ("rgb", "rgba") if name in fields), None)
+    if packed is not None and fields[packed].dtype.itemsize == 4:
+        fields["rgb"] = _unpack_colors(fields.pop(packed))
+    return fields
+
+
+def _unpack_colors(column: np.ndarray) -> np.ndarray:
+    """Red, green and blue of numbers whose bytes they are, ``(n, 3)``."""
+    bits = np.ascontiguousarray(column).view(np.uint32)
+    return np.stack([bits >> 16 & 255, bits >> 8 & 255, bits & 255], 1).astype(np.uint8)
+
+
+def _with_whole_header(content: bytes) -> bytes:
+    """The file with all ten lines of a header, of which older files lack some."""
+    found, at = {}, 0
+    while "DATA" not in found:
+        end = content.find(b"\n", at) + 1
+        if end == 0:
+            raise ValueError("it has no header that ends with DATA")
+        key, _, value = content[at:end].decode("utf-8", "replace").strip().partition(" ")
+        at = end
+        if key and not key.startswith("#"):
+            found["FIELDS" if key.upper() == "COLUMNS" else key.upper()] = value.strip()
+    missing = [key for key in ("FIELDS", "SIZE", "TYPE") if key not in found]
+    if missing:
+        raise ValueError(f"its header has no {missing[0]}")
+    found.setdefault("WIDTH", found.get("POINTS", "0"))
+    found.setdefault("HEIGHT", "1")
+    defaults = {
+        "COUNT": " ".join("1" for _ in found["FIELDS"].split()),
+        "VIEWPOINT": "0 0 0 1 0 0 0",
+        "POINTS": str(int(found["WIDTH"]) * int(found["HEIGHT"])),
+    }
+    body = content[at:].replace(b"\t", b" ") if found["DATA"] == "ascii" else content[at:]
+    found["VERSION"] = "0.7"  # pypcd4 knows no older ones
+    lines = [f"{key} {found.get(key) or defaults[key]}\n" for key in _KEYS]
+    return "".join(lines).encode() + body
 
 
 def _header_lines(file: BinaryIO) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text files of data sets and point clouds: lists, and tables of numbers."""
+"""Text files of data sets: lists, and tables of numbers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ import numpy as np
 from dgl import DGLError
 
 from ..._atomic import reason
-from .limits import Limits
 
 __all__ = [
     "in_float32_range",
-    "read_cloud_table",
     "read_lines",
     "read_table",
     "read_text",
-    "split_columns",
     "unreadable",
 ]
 
@@ -117,54 +114,3 @@ def in_float32_range(array: np.ndarray) -> np.ndarray:
 
 def unreadable(path: Path, fault: str) -> DGLError:
     return DGLError(f"Cannot read {path}: {fault}; unpack the download again or repair the file.")
-
-
-def read_cloud_table(limits: Limits, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
-    """Points and normals from a table with any separator, header and comments."""
-    text = limits.read_bytes().decode("utf-8-sig", errors="replace")
-    lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] != "#"]
-    separator = next((mark for mark in ",;" if lines and mark in lines[0]), None)
-    # A first row with a number is no header, but possibly corrupt.
-    if lines and not any(map(_is_number, lines[0].split(separator))):
-        lines = lines[1:]
-    if not lines:
-        raise ValueError("it has no rows")
-    limits.check_points(len(lines))
-    try:
-        table = np.loadtxt(lines, delimiter=separator, ndmin=2)
-    except ValueError as error:
-        fault = str(error).split(";")[0].rstrip(".")
-        raise ValueError(f"it is no table of numbers ({fault})") from error
-    return split_columns(limits.path, table, columns)
-
-
-def split_columns(path: Path, table: np.ndarray, columns: Sequence[int] | None) -> dict[str, np.ndarray]:
-    """Points from 3 columns of a table, and normals from further 3."""
-    number = table.shape[1]
-    chosen = list(range(number)) if columns is None else list(columns)
-    if len(chosen) not in (3, 6) or not all(0 <= column < number for column in chosen):
-        given = "" if columns is None else f" for columns={columns}"
-        raise DGLError(
-            f"Expected 3 columns x, y, z or 6 with normals in {path}, which has {number}{given}; choose them "
-            f"with columns, counted from 0, such as columns=(0, 1, 2), or --columns 0,1,2."
-        )
-    data = {"pos": table[:, chosen[:3]]}
-    if len(chosen) == 6:
-        length = np.linalg.norm(table[:, chosen[3:]].astype(np.float64), axis=1)
-        # Without a name, three columns may just as well be a colour.
-        if ((np.abs(length - 1) > 0.1) & (length > 0)).any():
-            raise DGLError(
-                f"Expected normals of length 1 in the last 3 of 6 columns of {path}, got lengths up to "
-                f"{length.max():.3g}; if they are something else, choose columns=(0, 1, 2), or "
-                f"--columns 0,1,2."
-            )
-        data["normal"] = table[:, chosen[3:]]
-    return data
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True

@@ -44,8 +44,9 @@ def write_cloud(
     normal : array or Tensor, optional
         Normals, ``(n, 3)``.
     attributes : array or Tensor
-        Further attributes of the points: numbers ``(n,)`` such as labels, or vectors ``(n, k)``, which a
-        .ply file has as properties ``name_0``, ``name_1``, …
+        Further attributes of the points: numbers ``(n,)`` such as labels or ``intensity``, or vectors
+        ``(n, k)``, which a .ply file has as properties ``name_0``, ``name_1``, … A ``color`` of shape
+        ``(n, 3)``, numbers from 0 to 1 or bytes, becomes red, green and blue, which every viewer shows.
 
     Examples
     --------
@@ -70,6 +71,8 @@ def write_cloud(
             )
         if name in ("pos", "normal") and not np.isfinite(array).all():
             raise DGLError(f"Expected finite numbers in {name} for {path}, but some are NaN or infinite.")
+    if "color" in arrays:
+        _check_color(path, arrays["color"])
     if path.suffix.lower() == ".npz":
         _write_atomically(path, lambda file: np.savez_compressed(file, **arrays))
     elif path.suffix.lower() == ".ply":
@@ -88,11 +91,23 @@ def _as_array(path: Path, name: str, values) -> np.ndarray:
     return array
 
 
+def _check_color(path: Path, color: np.ndarray) -> None:
+    """Raise unless it has red, green and blue of each point, from 0 to 1 or as bytes."""
+    is_float = color.dtype.kind == "f"
+    if color.shape[1:] != (3,) or not ((color >= 0) & (color <= (1 if is_float else 255))).all():
+        raise DGLError(
+            f"Expected color (n, 3) of numbers from 0 to 1, or of integers from 0 to 255, to write {path}, "
+            f"got {color.dtype} {color.shape}" + (f" up to {color.max()}." if color.size else ".")
+        )
+
+
 def _ply_table(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """A record for each point, with a field for each property."""
     columns: dict[str, np.ndarray] = {}
-    axes = {"pos": ("x", "y", "z"), "normal": ("nx", "ny", "nz")}
+    axes = {"pos": ("x", "y", "z"), "normal": ("nx", "ny", "nz"), "color": ("red", "green", "blue")}
     for name, array in arrays.items():
+        if name == "color" and array.dtype.kind == "f":
+            array = np.round(255 * array).astype(np.uint8)
         names = axes.get(name) or [f"{name}_{number}" for number in range(array.shape[-1])]
         new = dict(zip(names, array.T)) if array.ndim == 2 else {name: array}
         # A property of such a name would be read as a component of a vector.
@@ -111,6 +126,8 @@ def _ply_table(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def _ply_column(path: Path, name: str, column: np.ndarray) -> np.ndarray:
     """The column in one of the format's types."""
+    if name in ("red", "green", "blue") and column.dtype.kind in "iu":
+        return column.astype("u1")
     kind = {"b": "u1", "f": "f8" if column.dtype.itemsize > 4 else "f4"}.get(column.dtype.kind)
     kind = kind or (column.dtype.str[1:] if column.dtype.itemsize <= 4 else "i4")
     converted = column.astype(f"<{kind}")

@@ -8,6 +8,7 @@ In a batch every cloud is transformed independently. Random numbers come from Py
 """
 
 from .geometric import NormalizeScale, RandomJitter, RandomRotate, RandomScale, RandomTranslate
+from .outliers import RemoveOutliers, find_outliers
 from .sampling import FixedPoints, RandomPointDropout
 
 __all__ = [
@@ -18,4 +19,6 @@ __all__ = [
     "RandomRotate",
     "RandomScale",
     "RandomTranslate",
+    "RemoveOutliers",
+    "find_outliers",
 ]

@@ -20,6 +20,7 @@ __all__ = ["NormalizeScale", "RandomJitter", "RandomRotate", "RandomScale", "Ran
 _POINTS = ("pos", "target_pos")
 _VECTORS = ("vel", "target_vel")
 _NORMALS = ("normal",)
+_FEATURES = ("vec",)  # vectors that networks take as features
 _AXES = {"x": 0, "y": 1, "z": 2}
 _MAX_RADIUS = 1e300  # in float64
 
@@ -54,7 +55,7 @@ class RandomRotate(BaseTransform):
             return graph.local_var()
         rotations = _expand(self._sample(len(num_points)), num_points)  # (n, 3, 3), or (3, 3)
         data = {}
-        for name in _present(graph, _POINTS + _VECTORS + _NORMALS, self.vectors):
+        for name in _present(graph, _POINTS + _VECTORS + _NORMALS + _FEATURES, self.vectors):
             vec = graph.ndata[name]
             matrix = rotations.to(vec.dtype).to(vec.device)
             per_point = vec.ndim == 3 and matrix.ndim == 3

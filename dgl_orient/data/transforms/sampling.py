@@ -15,7 +15,7 @@ from ..choices import FixedPointsMethod, check_choice
 from ..sampling import MAX_NUM_POINTS
 from ._inputs import check_magnitude, check_point_cloud
 
-__all__ = ["FixedPoints", "RandomPointDropout"]
+__all__ = ["FixedPoints", "RandomPointDropout", "select_points"]
 
 
 class RandomPointDropout(BaseTransform):
@@ -44,7 +44,7 @@ class RandomPointDropout(BaseTransform):
         ratios = self.max_ratio * torch.rand(len(num_points), dtype=torch.float64)
         kept = num_points - (num_points * ratios).long()
         pairs = zip(num_points.tolist(), kept.tolist())
-        return _select(graph, [torch.randperm(n)[:m].sort()[0] for n, m in pairs])
+        return select_points(graph, [torch.randperm(n)[:m].sort()[0] for n, m in pairs])
 
     def __repr__(self) -> str:
         return f"RandomPointDropout({self.max_ratio:.4g})"
@@ -97,7 +97,7 @@ class FixedPoints(BaseTransform):
             orders = [torch.arange(min(n, self.num_points)) for n in num_points]
         else:
             orders = [_random_order(n, self.num_points) for n in num_points]
-        return _select(graph, [_repeat_to(order, self.num_points) for order in orders])
+        return select_points(graph, [_repeat_to(order, self.num_points) for order in orders])
 
     def _farthest(self, pos: Tensor, num_points: Sequence[int]) -> list[Tensor]:
         """Farthest points of each cloud by their indices within it; at most as many as it has."""
@@ -113,7 +113,7 @@ class FixedPoints(BaseTransform):
         return f"FixedPoints({self.num_points}, {self.method!r}{', replace=True' if self.replace else ''})"
 
 
-def _select(graph: DGLGraph, orders: Sequence[Tensor]) -> DGLGraph:
+def select_points(graph: DGLGraph, orders: Sequence[Tensor]) -> DGLGraph:
     """The clouds with other points, for each cloud given by their indices within it."""
     if graph.num_edges():
         raise DGLError(

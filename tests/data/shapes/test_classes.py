@@ -6,32 +6,25 @@ from dgl_orient.data.shapes.classes import SHAPE_CLASSES, sample_object
 from dgl_orient.data.shapes.solids import sample_union
 
 pytestmark = pytest.mark.parametrize("name", SHAPE_CLASSES)
-COUNT = 25
+COUNT = 15
 
 
 def _solids(name: str, number: int) -> list:
     return [solid for _, solid in SHAPE_CLASSES[name].build(RandomStream(name, number))]
 
 
-def test_normals_lead_out_of_the_whole_object(name):
-    for number in range(COUNT):
-        solids = _solids(name, number)
-        points, normals, _ = sample_union(solids, 1000, RandomStream(name, number, "points"))
-        np.testing.assert_allclose((normals**2).sum(0), 1, atol=1e-12)
-        below = np.any([solid.inside(points - 1e-5 * normals) for solid in solids], axis=0)
-        above = np.any([solid.inside(points + 1e-5 * normals) for solid in solids], axis=0)
-        # A point may be nearer to an edge, or to where two solids meet, than the step.
-        assert below.mean() > 0.998 and above.mean() < 0.002
-
-
-def test_no_two_solids_share_a_face(name):
-    """Otherwise their surface would count twice."""
+def test_normals_lead_out_of_the_whole_object_and_no_two_solids_share_a_face(name):
+    """The surface of a shared face would count twice."""
     for number in range(COUNT):
         solids = _solids(name, number)
         points, normals, which = sample_union(solids, 1000, RandomStream(name, number, "points"))
-        below, above = points - 1e-6 * normals, points + 1e-6 * normals
-        others = [(solid.inside(below) & ~solid.inside(above))[which != k] for k, solid in enumerate(solids)]
-        assert np.concatenate(others).mean() < 0.002
+        np.testing.assert_allclose((normals**2).sum(0), 1, atol=1e-12)
+        below = np.array([solid.inside(points - 1e-5 * normals) for solid in solids])
+        above = np.array([solid.inside(points + 1e-5 * normals) for solid in solids])
+        # A point may be nearer to an edge, or to where two solids meet, than the step.
+        assert below.any(0).mean() > 0.998 and above.any(0).mean() < 0.002
+        others = np.arange(len(solids))[:, None] != which
+        assert (below & ~above)[others].sum() <= 0.002 * others.sum()
 
 
 def test_objects_hang_together(name):
@@ -71,7 +64,7 @@ def test_half_of_all_objects_are_mirrored_and_nothing_else_changes(name):
     """So a class is its own mirror image: being left- or right-handed determines neither class nor part."""
     shape_class = SHAPE_CLASSES[name]
     mirrored = []
-    for number in range(60):
+    for number in range(40):
         form = RandomStream(name, number)
         form.bernoulli(0.5)  # what sample_object stream first
         parts, solids = zip(*shape_class.build(form))
@@ -83,4 +76,4 @@ def test_half_of_all_objects_are_mirrored_and_nothing_else_changes(name):
         flip = np.array([[1.0], [-1.0 if (pos[1] != points[1]).any() else 1.0], [1.0]])
         assert np.array_equal(pos, flip * points) and np.array_equal(normal, flip * normals)
         mirrored.append(flip[1, 0] < 0)
-    assert 18 <= sum(mirrored) <= 42
+    assert 10 <= sum(mirrored) <= 30

@@ -65,9 +65,9 @@ def test_the_same_arguments_give_the_same_data_on_any_machine():
 )
 def test_other_splits_and_seeds_hold_other_shapes(other):
     def extents(shapes: Shapes) -> np.ndarray:
-        return np.ptp(shapes.clouds.node["pos"].reshape(100, 32, 3), axis=1)
+        return np.ptp(shapes.clouds.node["pos"].reshape(50, 32, 3), axis=1)
 
-    options = dict(num_points=32, num_shapes=100, normalize=False)
+    options = dict(num_points=32, num_shapes=50, normalize=False)
     first, second = extents(Shapes(**options)), extents(Shapes(**options | other))
     assert np.abs(first[:, None] - second[None]).max(-1).min() > 1e-4
 
@@ -92,7 +92,7 @@ def test_more_shapes_and_other_classes_leave_a_cloud_as_it_is():
 
 def test_more_points_lie_on_the_same_objects():
     options = dict(num_shapes=20, normalize=False)
-    coarse, fine = Shapes(num_points=500, **options), Shapes(num_points=4000, **options)
+    coarse, fine = Shapes(num_points=500, **options), Shapes(num_points=2000, **options)
     a, b = (shapes.clouds.node["pos"].reshape(20, -1, 3) for shapes in (coarse, fine))
     assert np.abs(np.ptp(a, axis=1) - np.ptp(b, axis=1)).max() < 0.12
     nearest = np.linalg.norm(a[:, :100, None] - b[:, None], axis=-1).min(-1)
@@ -106,7 +106,7 @@ def test_classes_are_balanced(count, largest):
 
 
 def test_default_sizes():
-    sizes = [len(Shapes(split, num_points=1)) for split in ("train", "val", "test")]
+    sizes = [len(Shapes(split, num_points=1, classes=["bottle"])) for split in ("train", "val", "test")]
     assert sizes == [800, 160, 320]
     assert Shapes.gravity == "z"
 
@@ -135,24 +135,24 @@ def test_kept_clouds_are_those_that_were_made(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments, message",
+    "arguments",
     [
-        (dict(split="training"), "'train', 'val', 'test'"),
-        (dict(split=["train"]), "'train', 'val', 'test'"),
-        (dict(num_points=0), "num_points to be an integer of at least 1, got 0"),
-        (dict(num_points=None), "num_points to be an integer of at least 1, got None"),
-        (dict(num_shapes=-2), "num_shapes to be an integer of at least 1, got -2"),
-        (dict(num_shapes=2.5), "num_shapes to be an integer of at least 1, got 2.5"),
-        (dict(shape_seed="x"), "shape_seed to be an integer, got 'x'"),
-        (dict(classes=[]), "name at least one"),
-        (dict(classes=["chair", "sofa"]), r"armchair, bottle, chair.*got \['chair', 'sofa'\]"),
-        (dict(classes=["chair", "chair"]), "different ones"),
-        (dict(classes=[["chair"]]), "different ones"),
-        (dict(classes=3), "different ones of .* got 3"),
+        dict(split="training"),
+        dict(split=["train"]),
+        dict(num_points=0),
+        dict(num_points=None),
+        dict(num_shapes=-2),
+        dict(num_shapes=2.5),
+        dict(shape_seed="x"),
+        dict(classes=[]),
+        dict(classes=["chair", "sofa"]),
+        dict(classes=["chair", "chair"]),
+        dict(classes=[["chair"]]),
+        dict(classes=3),
     ],
 )
-def test_wrong_arguments_get_a_sentence(arguments, message):
-    with pytest.raises(DGLError, match=message):
+def test_wrong_arguments_are_named(arguments):
+    with pytest.raises(DGLError, match=f"Expected {next(iter(arguments))}"):
         Shapes(**SMALL | arguments)
 
 

@@ -12,6 +12,7 @@ from dgl_orient.data.transforms import (
     RandomRotate,
     RandomScale,
     RandomTranslate,
+    RemoveOutliers,
 )
 from tests.clouds import SIZES, ball
 
@@ -33,6 +34,7 @@ ALL = [
     FixedPoints(20, "farthest"),
     FixedPoints(20, "random_farthest"),
     NormalizeScale(),
+    RemoveOutliers(),
 ]
 
 

@@ -11,7 +11,7 @@ from dgl import DGLError
 from benchmarks.experiments.modelnet40 import export_pretrained as module
 from benchmarks.experiments.modelnet40.export_pretrained import export_pretrained
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
 from tests.go import tiny
 
 

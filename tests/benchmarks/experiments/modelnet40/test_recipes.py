@@ -49,9 +49,9 @@ def test_long_training_changes_the_protocols_recipe_as_listed(kind):
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(DGLError, match="got 'oriented-rscnn'"):
+    with pytest.raises(DGLError):
         protocol_run("normals", "oriented-rscnn", "z", 1)
-    with pytest.raises(DGLError, match="got 'k-9'"):
+    with pytest.raises(DGLError):
         trial_run("k-9")
 
 

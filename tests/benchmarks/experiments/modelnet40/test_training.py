@@ -11,7 +11,7 @@ import torch
 from benchmarks.experiments import training
 from benchmarks.experiments.json_files import read_json
 from dgl_orient.train import loop
-from dgl_orient.zoo.trained_model import load_trained_model
+from dgl_orient.zoo.loading import load_trained_model
 
 
 def _record(folder, name: str) -> dict:
@@ -74,7 +74,7 @@ def test_long_training_starts_from_given_weights(trained, call, tmp_path, monkey
     weights = []
     _watch(monkeypatch, lambda model, _: weights.append(copy.deepcopy(model.state_dict())))
     call(tmp_path, f"{line} --init {checkpoint}")
-    expected = load_trained_model(checkpoint).model.state_dict()
+    expected = load_trained_model(checkpoint).network.state_dict()
     assert all(torch.equal(weights[0][name], values) for name, values in expected.items())
     record = _record(tmp_path, "long_same_1")
     assert record["command"].endswith("long same --epochs 1 --init CPT --quick")

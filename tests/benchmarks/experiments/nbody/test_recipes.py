@@ -63,7 +63,7 @@ def test_data_do_not_depend_on_the_seed_and_smaller_sets_are_prefixes():
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(DGLError, match="got 'n7'"):
+    with pytest.raises(DGLError):
         protocol_run("n7", "egnn", 0, 1)
     with pytest.raises(DGLError):
         protocol_run("n5", "tfn", 0, 1)

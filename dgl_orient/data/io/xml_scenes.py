@@ -1,0 +1,113 @@
+"""The scenes of .3mf and .dae files, checked before trimesh allocates memory for them.
+
+A part of a scene may refer to another any number of times, and that one again: a few lines can stand for
+billions of faces.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from xml.etree import ElementTree
+
+from .limits import Limits
+from .numpy_files import max_size
+
+__all__ = ["check_3mf", "check_dae"]
+
+# What a parser takes for an element.
+_ELEMENT_BYTES = 200
+_WORLD = ""
+
+
+def check_3mf(content: bytes, limits: Limits) -> None:
+    """Raise if the archive, or the objects that its items refer to, exceed the limits."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = archive.infolist()
+        limits.check_bytes(sum(max(max_size(member), member.file_size) for member in members))
+        models = {name: archive.read(name) for name in archive.namelist() if name.lower().endswith(".model")}
+    main = next((model for name, model in models.items() if "3d/3dmodel.model" in name.lower()), None)
+    if main is None:
+        raise ValueError("it has no 3D/3dmodel.model")
+    limits.check_bytes(sum(_tree_bytes(model) for model in models.values()))
+    faces = {
+        name: sum(1 for tag, _ in _elements(model) if tag == "triangle") for name, model in models.items()
+    }
+    own, parts, current = defaultdict(int), defaultdict(list), _WORLD
+    for tag, attributes in _elements(main):
+        if tag == "object":
+            current = attributes["id"]
+        elif tag == "build":
+            current = _WORLD
+        elif tag == "triangle":
+            own[current] += 1
+        elif tag in ("component", "item"):
+            parts[current if tag == "component" else _WORLD].append(attributes["objectid"])
+            path = next((each for name, each in attributes.items() if name.endswith("path")), "")
+            own[attributes["objectid"]] += faces.get(path.strip("/"), 0)
+    _check_expanded(limits, own, parts)
+
+
+def check_dae(content: bytes, limits: Limits) -> None:
+    """Raise if it is no plain XML, or the geometries that its scene refers to exceed the limits."""
+    if content[:2] == b"PK":
+        raise ValueError("it is an archive")
+    limits.check_bytes(_tree_bytes(content))
+    own, parts, path, unnamed = defaultdict(int), defaultdict(list), [], itertools.count()
+    for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):
+        tag = element.tag.rpartition("}")[2]
+        if event == "end":
+            path.pop()
+        owner, name = next((each for each in reversed(path) if each), _WORLD), ""
+        if event == "end":
+            own[owner] += len((element.text or "").split()) if tag == "p" else 0  # indices of corners
+            element.clear()
+            continue
+        if tag in ("node", "geometry", "controller"):
+            # Without a name nothing else refers to it.
+            name = f"{tag} #{element.get('id') or f' {next(unnamed)}'}"
+            if tag == "node":
+                parts[owner].append(name)
+        elif tag.startswith("instance_"):
+            parts[owner].append(f"{tag.removeprefix('instance_')} {element.get('url')}")
+        elif tag == "skin":
+            parts[owner].append(f"geometry {element.get('source')}")
+        path.append(name)
+    own = {name: count // 3 for name, count in own.items()}
+    _check_expanded(limits, own, parts)
+
+
+def _tree_bytes(content: bytes) -> int:
+    """The memory of an XML tree; an error if it defines entities, which a few lines can multiply."""
+    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
+        if "<!ENTITY".encode(encoding) in content or "<!DOCTYPE".encode(encoding) in content:
+            raise ValueError("it defines entities or a document type")
+    return len(content) + _ELEMENT_BYTES * content.count(b"<")
+
+
+def _elements(content: bytes) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Names and attributes of all elements, in their order."""
+    for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):
+        if event == "start":
+            yield element.tag.rpartition("}")[2], element.attrib
+        else:
+            element.clear()
+
+
+def _check_expanded(limits: Limits, own: Mapping[str, int], parts: Mapping[str, Sequence[str]]) -> None:
+    """Raise if all faces of the world, and of the parts that it refers to, are more than ``max_points``."""
+    totals: dict[str, int | None] = {}
+
+    def total(name: str) -> int:
+        if name not in totals:
+            totals[name] = None
+            totals[name] = 1 + own.get(name, 0) + sum(total(part) for part in parts.get(name, ()))
+        if totals[name] is None:
+            raise ValueError("a part of its scene contains itself")
+        return totals[name]
+
+    limits.check_points(total(_WORLD), "faces")
+    limits.check_points(sum(own.values()), "faces")
