@@ -99,7 +99,7 @@ DATA = {
     "shapes": DataName("dgl_orient.data:Shapes", _POINTS, ("num_shapes",)),
     "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals"), ("num_points",)),
     "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
-    "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS),
+    "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS, ("num_points",)),
     "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
     "charged-files": DataName("dgl_orient.data:ChargedParticleFiles", ("nbody",), ("size",)),
     "folder": DataName("dgl_orient.data:FolderDataset", _POINTS),

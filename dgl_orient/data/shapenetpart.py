@@ -111,6 +111,7 @@ class ShapeNetPart(PointCloudDataset):
     """
 
     gravity: Axis = "y"
+    per_split_args = ("num_points",)
     num_classes = len(_NAMES)
     num_parts = _STARTS[-1]
     class_names = list(_NAMES)

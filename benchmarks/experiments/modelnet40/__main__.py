@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..command_line import add_command, make_parser, run
+from ..protocols import PROTOCOLS
 from ..results_page import write_results
 from ..training import Folders
 from .evaluation import EVALUATIONS, evaluate
 from .plots import plots
-from .recipes import EPOCHS, LONG, NETWORKS, PROTOCOLS
+from .recipes import EPOCHS, LONG, NETWORKS
 from .results import Results
 from .tables import make_tables
 from .training import train_long, train_protocol, train_trials

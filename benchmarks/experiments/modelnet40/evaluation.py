@@ -20,10 +20,9 @@ from dgl_orient.zoo.trained_model import TrainedModel
 
 from ...report import machine
 from ..json_files import read_json, write_json
+from ..protocols import PROTOCOLS, localize, subset
 from ..training import Folders, Run, for_each, is_current
 from .corruptions import CORRUPTIONS, DENSITY, Corrupt
-from .recipes import PROTOCOLS, subset
-from .training import localize
 
 __all__ = ["EVALUATIONS", "ROTATIONS", "SPLITS", "VOTES", "evaluate"]
 

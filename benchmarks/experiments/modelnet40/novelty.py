@@ -19,7 +19,7 @@ from dgl_orient.zoo.calibration import calibrate_novelty
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.novelty import Novelty
 
-from .training import localize
+from ..protocols import localize
 
 __all__ = ["add_novelty"]
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from torch.utils.data import Dataset, Subset
-
 from dgl_orient.config.recipe import check
 from dgl_orient.weights import pretrained_models
 
 from ...report import RESULTS
 from ..json_files import read_records
+from ..protocols import PROTOCOLS, shrink
 from ..training import Run, one_of
 
-__all__ = ["EPOCHS", "LONG", "NETWORKS", "PROTOCOLS", "long_run", "protocol_run", "subset", "trial_run"]
-
-#: Rotations in training, and the protocols by which the test set is then evaluated; the first one rotates the
-#: validation set, which selects the epoch.
-PROTOCOLS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
+__all__ = ["EPOCHS", "LONG", "NETWORKS", "long_run", "protocol_run", "trial_run"]
 
 #: Default epochs of a task: at most 60 minutes on two cores for the slowest network.
 EPOCHS = {"cls": 30, "normals": 8}
@@ -83,7 +78,6 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     },
 }
 
-_QUICK_SHAPES, _QUICK_DIVISOR, _QUICK_BATCH = 24, 8, 8
 _COMMAND = "python -m benchmarks.experiments.modelnet40"
 
 
@@ -129,7 +123,7 @@ def trial_run(name: str, quick: bool = False) -> Run:
 
 def _run(name: str, recipe: dict, command: str, quick: bool) -> Run:
     if quick:
-        _shrink(recipe)
+        shrink(recipe)
     return Run(name, check(recipe), f"{_COMMAND} {command}{' --quick' if quick else ''}")
 
 
@@ -151,28 +145,3 @@ def _protocol_recipe(task: str, model: str, train: str, epochs: int, seed: int) 
             "general_pipeline": general,
         }
     )
-
-
-def _shrink(recipe: dict[str, dict]) -> None:
-    """Take an eighth of the points and small batches."""
-    data, general = recipe["data"], recipe["general_pipeline"]
-    if isinstance(data["num_points"], Mapping):
-        data["num_points"] = {split: n // _QUICK_DIVISOR for split, n in data["num_points"].items()}
-    else:
-        data["num_points"] //= _QUICK_DIVISOR
-    if (general.get("augmentation") or {}).get("num_points"):
-        general["augmentation"]["num_points"] //= _QUICK_DIVISOR
-    general |= {"train_batch_size": _QUICK_BATCH, "eval_batch_size": _QUICK_BATCH}
-
-
-def subset(dataset: Dataset, num_shapes: int = _QUICK_SHAPES) -> Dataset:
-    """At most so many shapes of a data set, evenly spaced.
-
-    Examples
-    --------
-    >>> from benchmarks.experiments.modelnet40.recipes import subset
-    >>> list(subset(range(100), 4)), list(subset(range(3), 4))
-    ([0, 25, 50, 75], [0, 1, 2])
-    """
-    num_shapes = min(num_shapes, len(dataset))
-    return Subset(dataset, [number * len(dataset) // num_shapes for number in range(num_shapes)])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..json_files import read_json, read_records
+from ..protocols import PROTOCOLS
 from ..training import Record
 from .evaluation import EVALUATIONS
-from .recipes import LONG, NETWORKS, PROTOCOLS
+from .recipes import LONG, NETWORKS
 
 __all__ = ["BUDGET", "Results", "Trainings", "cpu_minutes", "minutes"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
+from ..protocols import PROTOCOLS
 from ..results_page import describe_machine, table
 from ..training import Record
 from .corruptions import CORRUPTIONS
 from .evaluation import SPLITS, VOTES
-from .recipes import LONG, NETWORKS, PROTOCOLS
+from .recipes import LONG, NETWORKS
 from .results import Results, Trainings, cpu_minutes, minutes
 
 __all__ = ["PAPER", "label", "make_tables"]

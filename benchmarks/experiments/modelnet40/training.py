@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from dgl import DGLError
 from torch import nn
 
-from dgl_orient.config.build import TrainingSetup, build, data_set
+from dgl_orient.config.build import TrainingSetup
 from dgl_orient.train import checkpoint
-from dgl_orient.train.loop import Splits
 from dgl_orient.train.training_folder import differences
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
 
+from ..protocols import protocol_job
 from ..training import Folders, Run, train_all
-from .recipes import EPOCHS, NETWORKS, PROTOCOLS, long_run, protocol_run, subset, trial_run
+from .recipes import EPOCHS, NETWORKS, long_run, protocol_run, trial_run
 
-__all__ = ["localize", "train_long", "train_protocol", "train_trials"]
+__all__ = ["train_long", "train_protocol", "train_trials"]
 
 
 def train_protocol(
@@ -38,7 +37,7 @@ def train_protocol(
     epochs = epochs or (2 if quick else EPOCHS[task])
     models = models or list(NETWORKS[task])
     runs = [protocol_run(task, model, each, epochs, seed, quick) for each in train for model in models]
-    train_all(runs, folders, lambda run: _job(run, raw_dir, _tests(run), quick))
+    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick))
 
 
 def train_long(
@@ -51,7 +50,7 @@ def train_long(
         run = replace(run, initial_weights=_origin(initial))
 
     def job(run: Run) -> TrainingSetup:
-        job = _job(run, raw_dir, _tests(run), quick)
+        job = protocol_job(run, raw_dir, quick)
         return job if initial is None else _initialized(job, initial, run)
 
     train_all([run], folders, job)
@@ -59,33 +58,11 @@ def train_long(
 
 def train_trials(names: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
     """Repeat trials, whose new records do not replace those of the table."""
-    train_all([trial_run(name, quick) for name in names], folders, lambda run: _job(run, raw_dir, (), quick))
-
-
-def localize(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:
-    """The recipe with this machine's folder of the download."""
-    recipe = copy.deepcopy(dict(recipe))
-    recipe["data"]["raw_dir"] = str(raw_dir)
-    return recipe
-
-
-def _tests(run: Run) -> Sequence[str]:
-    return PROTOCOLS[run.recipe["general_pipeline"]["protocol"].split("/")[0]]
-
-
-def _job(run: Run, raw_dir: Path, tests: Sequence[str], quick: bool) -> TrainingSetup:
-    """Task, network, settings and data, with a test set for each protocol."""
-    recipe = localize(run.recipe, raw_dir)
-    job = build(recipe)
-    general = recipe["general_pipeline"]
-    test_sets = {
-        name: data_set({**recipe, "general_pipeline": general | {"protocol": name}}, "test") for name in tests
-    }
-    splits = Splits(job.splits.train, job.splits.val, test_sets)
-    if quick:
-        test_sets = {name: subset(test_set) for name, test_set in test_sets.items()}
-        splits = Splits(subset(splits.train), subset(splits.val), test_sets)
-    return replace(job, splits=splits)
+    train_all(
+        [trial_run(name, quick) for name in names],
+        folders,
+        lambda run: protocol_job(run, raw_dir, quick, tests=()),
+    )
 
 
 def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
