@@ -104,15 +104,23 @@ def for_each(names: Sequence[str], function: Callable[[str], None]) -> None:
         raise DGLError(f"{len(failed)} of {len(names)} failed: {', '.join(failed)}; see above why.")
 
 
-def train_all(runs: Sequence[Run], folders: Folders, build_job: Callable[[Run], TrainingSetup]) -> None:
-    """Train all runs without a current record, and write their records."""
+def train_all(
+    runs: Sequence[Run],
+    folders: Folders,
+    build_job: Callable[[Run], TrainingSetup],
+    evaluate: Callable[[Run, TrainingSetup], dict[str, object]] | None = None,
+) -> None:
+    """Train all runs without a current record, and write their records with what ``evaluate`` adds."""
     by_name = {run.name: run for run in runs}
 
     def train_one(name: str) -> None:
         path = folders.results / "runs" / f"{name}.json"
         record = read_json(path)
         if not is_current(record, by_name[name]):
-            record = train(by_name[name], folders.runs / name, build_job(by_name[name]))
+            run = by_name[name]
+            job = build_job(run)
+            record = train(run, folders.runs / name, job)
+            record |= {} if evaluate is None else evaluate(run, job)
             write_json(path, record)
         print(f"validation {record['val']}, test {record['tests']}", flush=True)
 

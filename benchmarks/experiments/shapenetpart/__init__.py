@@ -1,0 +1,1 @@
+"""Part segmentation on ShapeNet-Part under rotations."""

@@ -1,0 +1,53 @@
+"""The command line of the experiments on ShapeNet-Part."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..command_line import add_command, make_parser, run
+from ..json_files import read_records
+from ..protocols import PROTOCOLS
+from ..results_page import write_results
+from ..training import Folders
+from .recipes import EPOCHS, NETWORKS
+from .results import make_tables, plots, summary
+from .training import train_protocol
+
+_EXAMPLES = """\
+  python -m benchmarks.experiments.shapenetpart protocol --models oriented-dgcnn --train z
+  python -m benchmarks.experiments.shapenetpart protocol --models dgcnn --train z --quick
+  python -m benchmarks.experiments.shapenetpart summary"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    return run("shapenetpart", _parser(), argv)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = make_parser(
+        "shapenetpart", "Networks on ShapeNet-Part by the protocols of rotations.", _EXAMPLES
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    text = "train networks and evaluate them by the protocols"
+    command = add_command(commands, "protocol", text, train_protocol)
+    command.add_argument("--models", nargs="+", choices=NETWORKS, help="default all")
+    command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
+    command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
+    add_command(commands, "summary", "render all records as tables and plots", _summary)
+    return parser
+
+
+def _summary(folders: Folders, quick: bool) -> None:
+    runs = read_records(folders.results / "runs")
+    template = Path(__file__).with_name("page.md")
+    write_results(folders.results, summary(runs), template, make_tables(runs), plots(runs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

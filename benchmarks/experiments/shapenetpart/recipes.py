@@ -1,0 +1,75 @@
+"""All settings of the trainings on ShapeNet-Part; the networks differ in their architecture alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+
+from dgl_orient.config.recipe import check
+
+from ..protocols import PROTOCOLS, shrink
+from ..training import Run, one_of
+
+__all__ = ["EPOCHS", "NETWORKS", "protocol_run"]
+
+#: Default epochs of a training.
+EPOCHS = 10
+
+_POINTS = 384
+_K = 12
+_SEG = {
+    "preset": "light",
+    "widths": [64, 64, 64],
+    "embed_feats": 256,
+    "head_feats": [128, 128],
+    "k": _K,
+    "dropout": 0.1,
+}
+#: The architectures.
+NETWORKS: Mapping[str, Mapping[str, object]] = {
+    "oriented-dgcnn": _SEG | {"orientation_k": _K},
+    "dgcnn": _SEG,
+}
+_GENERAL = {
+    "train_batch_size": 24,
+    "eval_batch_size": 50,
+    "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
+    "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.8, 1.25]},
+    "label_smoothing": 0.0,
+}
+_COMMAND = "python -m benchmarks.experiments.shapenetpart"
+
+
+def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
+    """The training of a network of :data:`NETWORKS` with rotations of :data:`.protocols.PROTOCOLS`.
+
+    The order of the clouds and their augmentation depend on the seed alone.
+
+    Examples
+    --------
+    >>> from benchmarks.experiments.shapenetpart.recipes import protocol_run
+    >>> run = protocol_run("dgcnn", "so3", epochs=10)
+    >>> run.name, run.recipe["general_pipeline"]["protocol"]
+    ('dgcnn_so3_10_0', 'so3/so3')
+    """
+    architecture = one_of(NETWORKS, "network", model)
+    points = {"train": 1024, "val": _POINTS, "test": _POINTS}
+    general = {
+        **_GENERAL,
+        "lr_scheduler": {"name": "cosine", "warmup_epochs": min(1, epochs - 1)},
+        "protocol": one_of(PROTOCOLS, "training", train)[0],
+        "seed": seed,
+        "num_epochs": epochs,
+    }
+    recipe = copy.deepcopy(
+        {
+            "pipeline_name": "partseg",
+            "data": {"name": "shapenetpart", "raw_dir": "data", "num_points": points},
+            "model": {"name": model, **architecture},
+            "general_pipeline": general,
+        }
+    )
+    if quick:
+        shrink(recipe)
+    options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
+    return Run(f"{model}_{train}_{epochs}_{seed}", check(recipe), f"{_COMMAND} protocol {options}")

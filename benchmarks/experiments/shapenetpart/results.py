@@ -1,0 +1,108 @@
+"""The summary, tables and plots of the records on ShapeNet-Part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from dgl_orient.data.shapenetpart import ShapeNetPart
+
+from ..results_page import add_legend, describe_machine, table
+from ..training import Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PAPER", "make_tables", "plots", "summary"]
+
+#: The paper's mIoU in percent by network and protocol, a value for each category.
+PAPER: dict[str, dict[str, tuple[float, ...]]] = {
+    "oriented-dgcnn": {
+        "z/so3": (
+            *(81.7, 79.0, 85.0, 78.1, 89.7, 76.5, 91.6, 85.9),
+            *(81.6, 82.1, 67.6, 95.0, 79.6, 64.4, 76.9, 80.7),
+        ),
+        "so3/so3": (
+            *(81.8, 78.8, 85.4, 78.0, 89.6, 76.7, 91.6, 85.7),
+            *(81.7, 82.1, 67.6, 95.0, 79.1, 63.5, 76.5, 81.0),
+        ),
+    },
+    "dgcnn": {
+        "z/so3": (
+            *(37.0, 50.2, 38.5, 24.1, 43.9, 32.3, 23.7, 48.6),
+            *(54.8, 28.7, 17.8, 74.4, 25.2, 24.1, 43.1, 32.3),
+        ),
+        "so3/so3": (
+            *(77.7, 71.8, 77.7, 55.2, 87.3, 68.7, 88.7, 85.5),
+            *(81.8, 81.3, 36.2, 86.0, 77.3, 51.6, 65.3, 80.2),
+        ),
+    },
+}
+_HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
+
+
+def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]]]:
+    """Network to protocol to figures of the longest training: mIoU in percent, CPU hours and epochs."""
+    result: dict[str, dict[str, dict[str, object]]] = {}
+    for name, record in sorted(runs.items(), key=lambda item: item[1]["epochs"]):
+        for protocol, test in record["tests"].items():
+            result.setdefault(name.split("_")[0], {})[protocol] = {
+                "class_miou": _percent(test["class_miou"]),
+                "instance_miou": _percent(test["instance_miou"]),
+                "categories": {
+                    each: _percent(value) for each, value in record["categories"][protocol].items()
+                },
+                "cpu_hours": round(record["cpu_seconds_per_epoch"] * record["epochs"] / 3600, 2),
+                "epochs": record["epochs"],
+            }
+    return result
+
+
+def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
+    """The tables by their names in ``page.md``."""
+    if not runs:
+        return {}
+    figures = summary(runs)
+    rows, categories = [], []
+    for model, protocols in figures.items():
+        for protocol in filter(protocols.get, _HEADS):
+            each = protocols[protocol]
+            paper = PAPER[model].get(protocol)
+            row = [
+                model,
+                _HEADS[protocol],
+                each["class_miou"],
+                "-" if paper is None else f"{mean(paper):.1f}",
+            ]
+            rows.append([*row, each["instance_miou"], each["epochs"], each["cpu_hours"]])
+            known = each["categories"]
+            values = (known.get(name, "-") for name in ShapeNetPart.class_names)
+            categories.append([f"{model} {_HEADS[protocol]}", *values])
+            if paper is not None:
+                categories.append([f"{model} {_HEADS[protocol]}, paper", *paper])
+    head = ["network", "protocol", "class mIoU", "paper", "instance mIoU", "epochs", "CPU hours"]
+    return {
+        "machine": describe_machine(next(iter(runs.values()))["machine"]),
+        "miou": table(head, rows),
+        "categories": table(["network", *ShapeNetPart.class_names], categories),
+        "commands": "\n".join(record["command"] for record in runs.values()),
+    }
+
+
+def plots(runs: Mapping[str, Record]) -> dict[str, Callable[[Figure], None]]:
+    """File names and the functions that draw them."""
+    return {"validation_curves.png": partial(_draw_curves, runs)} if runs else {}
+
+
+def _draw_curves(runs: Mapping[str, Record], figure: Figure) -> None:
+    axes = figure.add_subplot(xlabel="epoch", ylabel="instance mIoU of the validation set, percent")
+    for name, record in runs.items():
+        curve = [_percent(value) for value in record["val_curve"]]
+        axes.plot(range(1, len(curve) + 1), curve, marker=".", label=" ".join(name.split("_")[:2]))
+    add_legend(axes)
+
+
+def _percent(value: float) -> float:
+    return round(100 * value, 2)

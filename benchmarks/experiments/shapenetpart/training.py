@@ -1,0 +1,53 @@
+"""Trainings on ShapeNet-Part by the protocols, and the mIoU of each category."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from dgl_orient.config.build import TrainingSetup
+from dgl_orient.data import point_cloud_loader
+from dgl_orient.data.shapenetpart import ShapeNetPart
+from dgl_orient.zoo.loading import load_trained_model
+
+from ..protocols import protocol_job
+from ..training import Folders, Run, train_all
+from .recipes import EPOCHS, NETWORKS, protocol_run
+
+__all__ = ["train_protocol"]
+
+
+def train_protocol(
+    models: Sequence[str] | None,
+    train: Sequence[str],
+    epochs: int | None,
+    seed: int,
+    folders: Folders,
+    raw_dir: Path,
+    quick: bool,
+) -> None:
+    """Train networks, by default all, with rotations, and evaluate them by the protocols."""
+    epochs = epochs or (2 if quick else EPOCHS)
+    models = models or list(NETWORKS)
+    runs = [protocol_run(model, each, epochs, seed, quick) for each in train for model in models]
+
+    def categories(run: Run, job: TrainingSetup) -> dict[str, object]:
+        return {"categories": _by_category(folders.checkpoint(run.name), job)}
+
+    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick), categories)
+
+
+@torch.no_grad()
+def _by_category(checkpoint: Path, job: TrainingSetup) -> dict[str, dict[str, float]]:
+    """Protocol → category → mIoU of the best epoch."""
+    network = load_trained_model(checkpoint).network.eval()
+    result = {}
+    for protocol, test_set in job.splits.tests.items():
+        metric = job.task.metric()
+        for graph, label in point_cloud_loader(test_set, job.settings.eval_batch_size):
+            job.task.update(metric, job.task.forward(network, graph, label), graph, label)
+        values = zip(ShapeNetPart.class_names, metric.by_class(), strict=True)
+        result[protocol] = {name: float(f"{value:.5g}") for name, value in values if value == value}
+    return result

@@ -1,0 +1,48 @@
+"""Trainings on ShapeNet-Part and their page, with tiny random shapes in the layout of the download."""
+
+from __future__ import annotations
+
+from statistics import mean
+
+import pytest
+
+from benchmarks.experiments.json_files import read_json
+from benchmarks.experiments.shapenetpart.__main__ import main
+from benchmarks.experiments.shapenetpart.results import PAPER
+from tests.data.test_shapenetpart import write_plain
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folder of results of two networks that were trained for an epoch."""
+    folder = tmp_path_factory.mktemp("shapenetpart")
+    write_plain(folder, size=64)
+    options = ["--quick", "--folder", str(folder)]
+    assert main(["protocol", "--train", "z", "--epochs", "1", "--raw-dir", str(folder), *options]) == 0
+    assert main(["summary", *options]) == 0
+    return folder / "quick" / "results"
+
+
+def test_mean_of_categories_is_the_class_miou(results):
+    for model in ("oriented-dgcnn", "dgcnn"):
+        record = read_json(results / "runs" / f"{model}_z_1_0.json")
+        assert list(record["tests"]) == list(record["categories"]) == ["z/z", "z/so3"]
+        for protocol, test in record["tests"].items():
+            categories = record["categories"][protocol]
+            assert len(categories) == 16
+            assert mean(categories.values()) == pytest.approx(test["class_miou"], abs=1e-4)
+
+
+def test_miou_of_the_oriented_network_does_not_depend_on_test_rotations(results):
+    summary = read_json(results / "summary.json")
+    oriented, plain = (summary[model] for model in ("oriented-dgcnn", "dgcnn"))
+    assert oriented["z/z"] == oriented["z/so3"] and plain["z/z"] != plain["z/so3"]
+
+
+def test_page_has_the_figures_of_the_summary_and_the_paper(results):
+    page = (results / "README.md").read_text()
+    for model, protocols in read_json(results / "summary.json").items():
+        for figures in protocols.values():
+            assert f"| {figures['class_miou']} |" in page and f"| {figures['instance_miou']} |" in page
+        assert f"| {mean(PAPER[model]['z/so3']):.1f} |" in page
+    assert "Not measured" not in page and (results / "validation_curves.png").exists()
