@@ -257,6 +257,9 @@ def _worker_error(error: Exception) -> DGLError:
     message = lines[-1].partition(": ")[2] if lines else ""
     if isinstance(error, DGLError) and message:
         return DGLError(message)
+    if isinstance(error, (EOFError, OSError)) and not str(error).startswith("Caught "):
+        # Not raised in the worker but by the pipe to it, before PyTorch has noticed its death.
+        lines = [f"DataLoader worker exited unexpectedly ({error})"]
     return DGLError(
         f"A worker process could not load a batch: {' '.join(lines[-1:]) or type(error).__name__}"
     )

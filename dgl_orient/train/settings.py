@@ -172,6 +172,13 @@ class Settings(Schema):
         pipelines=("pointcls", "partseg"),
         description="Probability that the target distribution spreads over all classes.",
     )
+    part_balance: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        pipelines=("partseg",),
+        description="How far all parts of a cloud weigh alike in the loss: 0, all points do, to 1.",
+    )
     signed: bool = Field(
         True,
         pipelines=("normals",),

@@ -95,7 +95,8 @@ class PointClassification(Task):
         return {"num_classes": self.num_classes}
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        return _cross_entropy(output, self._checked(label), self.num_classes, self.label_smoothing)
+        losses = _cross_entropy(output, self._checked(label), self.num_classes, self.label_smoothing)
+        return losses.sum(), len(losses)
 
     def metric(self) -> Accuracy:
         return Accuracy(self.num_classes)
@@ -121,17 +122,37 @@ class PartSegmentation(Task):
         The parts of each category. Only these are predicted for its clouds.
     label_smoothing : float, optional
         The probability that is spread over all parts; that of the settings of a training if not given.
+    part_balance : float, optional
+        How far all parts of a cloud weigh alike in the loss, from 0, every point does, to 1, so that small
+        parts are learned as well, which the mIoU counts like large ones; as the settings say if not given.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.train.tasks import PartSegmentation
+    >>> clouds = dgl_orient.point_cloud(torch.rand(4, 3))
+    >>> clouds.ndata["part"] = torch.tensor([0, 1, 1, 1])
+    >>> output = torch.tensor([[0.0, 9.0]] * 4)
+    >>> for balance in (0.0, 1.0):
+    ...     print(PartSegmentation([[0, 1]], part_balance=balance).loss(output, clouds, None))
+    (tensor(9.0005), 4)
+    (tensor(18.0002), 4)
     """
 
     name, main_metric, direction = "partseg", "instance_miou", "max"
 
-    def __init__(self, class_parts: Sequence[Sequence[int]], label_smoothing: float | None = None) -> None:
+    def __init__(
+        self,
+        class_parts: Sequence[Sequence[int]],
+        label_smoothing: float | None = None,
+        part_balance: float | None = None,
+    ) -> None:
         self.class_parts = [tuple(parts) for parts in class_parts]
         self.num_parts = 1 + max((part for parts in self.class_parts for part in parts), default=0)
-        self.label_smoothing = label_smoothing
+        self.label_smoothing, self.part_balance = label_smoothing, part_balance
 
     def with_settings(self, settings: Settings) -> PartSegmentation:
-        return _filled(self, label_smoothing=settings.label_smoothing)
+        return _filled(self, label_smoothing=settings.label_smoothing, part_balance=settings.part_balance)
 
     def metadata(self) -> dict[str, object]:
         return {"num_parts": self.num_parts, "class_parts": [list(parts) for parts in self.class_parts]}
@@ -140,7 +161,12 @@ class PartSegmentation(Task):
         return model(graph) if label is None else model(graph, label)
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        return _cross_entropy(output, _point_attribute(graph, "part"), self.num_parts, self.label_smoothing)
+        part = _point_attribute(graph, "part")
+        losses = _cross_entropy(output, part, self.num_parts, self.label_smoothing)
+        if self.part_balance:
+            balanced = losses * _balance_of_parts(part, graph.batch_num_nodes(), self.num_parts)
+            losses = losses.lerp(balanced, self.part_balance)
+        return losses.sum(), len(part)
 
     def metric(self) -> PartIoU:
         return PartIoU(self.class_parts)
@@ -243,7 +269,8 @@ def _filled(task: Task, **values: object) -> Task:
     return filled
 
 
-def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float | None) -> tuple[Tensor, int]:
+def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float | None) -> Tensor:
+    """The loss of each sample."""
     if logits.shape != (len(truth), number):
         raise DGLError(
             f"Expected logits of shape ({len(truth)}, {number}) from the network, got {tuple(logits.shape)}."
@@ -254,8 +281,16 @@ def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float 
             f"task the data set's number of classes."
         )
     # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
-    loss = functional.cross_entropy(logits.float(), truth, reduction="sum", label_smoothing=smoothing or 0.0)
-    return loss, len(truth)
+    return functional.cross_entropy(logits.float(), truth, reduction="none", label_smoothing=smoothing or 0.0)
+
+
+def _balance_of_parts(part: Tensor, num_points: Tensor, num_parts: int) -> Tensor:
+    """The weight of each point with which all parts of its cloud weigh alike, 1 in the cloud's mean."""
+    cloud = torch.arange(len(num_points), device=part.device).repeat_interleave(num_points)
+    index = cloud * num_parts + part
+    points_of_part = index.bincount(minlength=len(num_points) * num_parts)
+    parts_of_cloud = (points_of_part > 0).view(-1, num_parts).sum(1)
+    return (num_points / parts_of_cloud)[cloud] / points_of_part[index]
 
 
 def _point_attribute(graph: DGLGraph, name: str) -> Tensor:

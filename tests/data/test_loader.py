@@ -256,6 +256,23 @@ def test_a_worker_that_dies_is_reported():
 
 
 @pytest.mark.parametrize(
+    "error", [ConnectionResetError(104, "Connection reset by peer"), EOFError()], ids=repr
+)
+def test_a_pipe_that_breaks_is_a_worker_that_died(error, monkeypatch):
+    def next_batch(self):
+        raise error
+
+    monkeypatch.setattr(torch.utils.data.dataloader._MultiProcessingDataLoaderIter, "_next_data", next_batch)
+    with pytest.raises(DGLError, match="worker exited unexpectedly"):
+        list(point_cloud_loader(Balls(), 2, num_workers=1))
+
+
+def test_a_worker_without_connection_has_not_died():
+    with pytest.raises(DGLError, match="worker process could not load a batch: ConnectionError: no route$"):
+        list(point_cloud_loader(Balls(transform=Failing(ConnectionError("no route"))), 2, num_workers=1))
+
+
+@pytest.mark.parametrize(
     "options",
     [
         dict(batch_size=0),

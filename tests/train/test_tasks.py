@@ -42,6 +42,19 @@ def test_parts_of_other_categories_are_not_predicted():
     assert metric.result()["instance_miou"] == 1.0
 
 
+def test_balanced_parts_weigh_alike_in_each_cloud():
+    part, sizes = torch.tensor([0, 0, 0, 1, 2, 4, 4]), [4, 3]
+    logits = torch.randn(7, 5, generator=generator(0))
+    nats = nn.functional.cross_entropy(logits, part, reduction="none")
+    means = [4 * (nats[:3].mean() + nats[3]) / 2, 3 * (nats[4] + nats[5:].mean()) / 2]
+    for balance in (0.0, 0.3, 1.0):
+        loss, count = PartSegmentation(PARTS, 0.0, balance).loss(logits, clouds(sizes, part=part), None)
+        assert count == 7
+        assert float(loss) == pytest.approx(
+            float((1 - balance) * nats.sum() + balance * sum(means)), rel=1e-5
+        )
+
+
 def test_segmentation_tells_the_category_where_there_is_one():
     class Echo(nn.Module):
         def forward(self, graph, category=None):
@@ -105,6 +118,7 @@ def test_shares_add_up():
     cases = [
         (PointClassification(5, 0.1), logits[:2], [logits[:1], logits[1:2]]),
         (PartSegmentation(PARTS, 0.1), logits, logits.split(sizes)),
+        (PartSegmentation(PARTS, 0.1, 0.7), logits, logits.split(sizes)),
         (NormalEstimation(), output, output.split(sizes)),
         (NBody(), output, output.split(sizes)),
     ]

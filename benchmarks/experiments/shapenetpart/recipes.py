@@ -36,6 +36,7 @@ _GENERAL = {
     "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
     "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.8, 1.25]},
     "label_smoothing": 0.0,
+    "part_balance": 0.5,
 }
 _COMMAND = "python -m benchmarks.experiments.shapenetpart"
 
