@@ -136,7 +136,7 @@ class PartSegmentation(Task):
     >>> for balance in (0.0, 1.0):
     ...     print(PartSegmentation([[0, 1]], part_balance=balance).loss(output, clouds, None))
     (tensor(9.0005), 4)
-    (tensor(18.0002), 4)
+    (tensor(18.0005), 4)
     """
 
     name, main_metric, direction = "partseg", "instance_miou", "max"
