@@ -23,7 +23,7 @@ def pretrained_models() -> dict[str, Path]:
     --------
     >>> from dgl_orient.weights import pretrained_models
     >>> list(pretrained_models())
-    ['oriented-dgcnn-modelnet40', 'oriented-dgcnn-normals']
+    ['oriented-dgcnn-modelnet40', 'oriented-dgcnn-normals', 'oriented-dgcnn-shapenetpart']
     """
     return {path.stem: path for path in sorted(FOLDER.glob("*.pth"))}
 

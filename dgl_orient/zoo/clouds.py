@@ -105,7 +105,7 @@ def _category(
 ) -> tuple[str, ...]:
     """The category of a cloud that nobody has named, perhaps with a remark."""
     names, folder = trained.metadata["class_names"], path.absolute().parent.name
-    proposed = None if folder in names or propose is None else propose(path, pos, names)
+    proposed = None if _find_name(names, folder) is not None or propose is None else propose(path, pos, names)
     return (folder,) if proposed is None else proposed
 
 
@@ -189,9 +189,18 @@ def _inputs(path: Path, arrays: dict[str, np.ndarray], pipeline: str) -> dict[st
 def category_number(name: str, trained: TrainedModel, problem: str) -> int:
     """The number of a category on which a network can be conditioned; if there is none, that is a problem."""
     names = trained.metadata["class_names"]
-    if name not in names:
+    number = _find_name(names, name)
+    if number is None:
         raise DGLError(f"{problem}; expected one of {', '.join(names)}.")
-    return names.index(name)
+    return number
+
+
+def _find_name(names: Sequence[str], name: str | None) -> int | None:
+    """The number of a name, which may be written in other case if that is clear; None if there is none."""
+    if name is None or name in names:
+        return None if name is None else names.index(name)
+    found = [number for number, each in enumerate(names) if each.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def check_range(path: Path, pos: np.ndarray, dtype: type[np.floating]) -> None:

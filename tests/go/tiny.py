@@ -8,6 +8,8 @@ from pathlib import Path
 
 from dgl_orient.config.build import build
 from dgl_orient.config.recipe import check
+from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.go import apply as go_apply
 from dgl_orient.train.loop import fit
 
 PIPELINES = ("pointcls", "partseg", "normals", "nbody")
@@ -58,3 +60,22 @@ def trained(pipeline: str, plain: bool = False) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="dgl-orient-test-"))
     train(recipe(pipeline, model=PLAIN if plain else None), folder / "results")
     return folder / "results" / "run_0.pth"
+
+
+def write_files(folder: Path, number: int = 4, points: int = 40) -> Path:
+    """Shapes in .ply files, in folders of their classes."""
+    shapes = Shapes("test", num_points=points, num_shapes=number)
+    for index in range(number):
+        graph, label = shapes[index]
+        path = folder / shapes.class_names[label] / f"{index}.ply"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_cloud(path, graph.ndata["pos"])
+    return folder
+
+
+def apply(
+    pipeline: str, inputs: Path | str | list, output: Path | None, **options: object
+) -> go_apply.Applied:
+    """What ``apply`` says of files with the trained network."""
+    inputs = inputs if isinstance(inputs, list) else [inputs]
+    return go_apply.apply(trained(pipeline), inputs, output, progress=False, **options)

@@ -12,7 +12,7 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from benchmarks.experiments.modelnet40.export_pretrained import MAX_BYTES
+from benchmarks.experiments.export_pretrained import MAX_BYTES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go import cli

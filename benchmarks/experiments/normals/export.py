@@ -19,8 +19,8 @@ from dgl_orient.train.training_folder import versions
 from dgl_orient.weights import DEFAULT, FOLDER
 
 from ...report import machine
+from ..export_pretrained import DATA, MAX_BYTES
 from ..json_files import write_json
-from ..modelnet40.export_pretrained import DATA, MAX_BYTES
 from ..training import Folders
 from .meshes import pca_normals
 from .training import NUM_POINTS, network_recipe
@@ -58,7 +58,7 @@ def export(raw_dir: Path, folders: Folders, quick: bool, shapes: int | None = No
             "name": NAME,
             "num_points": NUM_POINTS,
             "scores": {"z/so3": scores},
-            "data": DATA,
+            "data": DATA["modelnet40"],
             "initial_weights": _ORIGIN,
         },
     }

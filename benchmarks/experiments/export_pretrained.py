@@ -1,6 +1,8 @@
 """Write the file of the pretrained model from the checkpoint of its training.
 
-``python -m benchmarks.experiments.modelnet40.export_pretrained runs/modelnet40/long_augmented_50/run_0.pth``
+``python -m benchmarks.experiments.export_pretrained runs/modelnet40/long_augmented_50/run_0.pth``
+
+Its name is that of the network and of the data set: ``oriented-dgcnn-modelnet40``.
 """
 
 from __future__ import annotations
@@ -18,28 +20,42 @@ from dgl_orient._atomic import write_file
 from dgl_orient.config.registry import MODELS
 from dgl_orient.train import checkpoint
 from dgl_orient.train.settings import Settings
-from dgl_orient.weights import DEFAULT, FOLDER
+from dgl_orient.weights import FOLDER
 from dgl_orient.zoo.loading import load_trained_model
 
-from ..json_files import read_json
-from ..training import INITIAL_WEIGHTS
+from .json_files import read_json
+from .training import INITIAL_WEIGHTS
 
 __all__ = ["DATA", "MAX_BYTES", "export_pretrained"]
 
 #: A pretrained model's file is smaller.
 MAX_BYTES = 8_000_000
 
+#: What of a checkpoint a pretrained model's file has, beside the recipe and the release.
+_KEPT = ("task", "model", "metadata", "weights", "versions", "novelty")
+
+#: The data sets of pretrained models, as their files cite them.
 DATA = {
-    "name": "ModelNet40",
-    "citation": "Z. Wu, S. Song, A. Khosla, F. Yu, L. Zhang, X. Tang, J. Xiao: 3D ShapeNets: A Deep "
-    "Representation for Volumetric Shapes. CVPR 2015. arXiv:1406.5670",
-    "licence": "The data set is for academic research; the rights in its CAD models are their authors'. None "
-    "of it is in this file.",
+    "modelnet40": {
+        "name": "ModelNet40",
+        "citation": "Z. Wu, S. Song, A. Khosla, F. Yu, L. Zhang, X. Tang, J. Xiao: 3D ShapeNets: A Deep "
+        "Representation for Volumetric Shapes. CVPR 2015. arXiv:1406.5670",
+        "licence": "The data set is for academic research; the rights in its CAD models are their authors'. "
+        "None of it is in this file.",
+    },
+    "shapenetpart": {
+        "name": "ShapeNet-Part",
+        "citation": "L. Yi, V. G. Kim, D. Ceylan, I.-C. Shen, M. Yan, H. Su, C. Lu, Q. Huang, A. Sheffer, "
+        "L. Guibas: A Scalable Active Framework for Region Annotation in 3D Shape Collections. SIGGRAPH Asia "
+        "2016",
+        "licence": "ShapeNet is for non-commercial research; the rights in its models are their authors'. "
+        "None of it is in this file.",
+    },
 }
 
 
-def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path = FOLDER) -> Path:
-    """Write a network trained on ModelNet40 as a pretrained model.
+def export_pretrained(path: str | Path, folder: str | Path = FOLDER) -> Path:
+    """Write a network trained on a data set of :data:`DATA` as a pretrained model.
 
     The file has the weights of the checkpoint ``run_0.pth`` of a complete training, the recipe without
     folders of this machine, the metadata of the data set, the test scores, the origin of initial weights and,
@@ -53,13 +69,15 @@ def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path 
     path = Path(path)
     state = checkpoint.load(path)
     _check(path, state["recipe"], state["weights"])
+    model, data = (state["recipe"][section]["name"] for section in ("model", "data"))
+    name = f"{model}-{data}"
     release = {"name": name, "num_points": load_trained_model(path).num_points}
-    release |= {"scores": _scores(path, state), "data": DATA}
+    release |= {"scores": _scores(path, state), "data": DATA[data]}
     origin = read_json(path.with_name(INITIAL_WEIGHTS))
     release |= {} if origin is None else {"initial_weights": origin}
     content = {
         "recipe": _portable(state["recipe"]),
-        **{key: state[key] for key in ("metadata", "weights", "versions", "novelty") if key in state},
+        **{key: state[key] for key in _KEPT if key in state},
         "release": release,
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -76,9 +94,11 @@ def export_pretrained(path: str | Path, name: str = DEFAULT, folder: str | Path 
 
 
 def _check(path: Path, recipe: Mapping, weights: Mapping[str, torch.Tensor]) -> None:
-    """Refuse what cannot be loaded without this repository, or was not trained on ModelNet40."""
-    if recipe["data"]["name"] != "modelnet40":
-        raise DGLError(f"{path} was trained on {recipe['data']['name']}; give a network of modelnet40.")
+    """Refuse what cannot be loaded without this repository, or was trained on other data."""
+    if recipe["data"]["name"] not in DATA:
+        raise DGLError(
+            f"{path} was trained on {recipe['data']['name']}; give a network of {' or '.join(DATA)}."
+        )
     if recipe.get("plugins") or recipe["model"]["name"] not in MODELS:
         raise DGLError(
             f"The network {recipe['model']['name']!r} of {path} is not part of dgl_orient; expected one of "
@@ -121,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    prog = "python -m benchmarks.experiments.modelnet40.export_pretrained"
+    prog = "python -m benchmarks.experiments.export_pretrained"
     parser = argparse.ArgumentParser(prog=prog, description=export_pretrained.__doc__.split("\n")[0])
     parser.add_argument("checkpoint", help="run_0.pth of a complete training")
     return parser
