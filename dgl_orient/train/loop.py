@@ -233,7 +233,7 @@ class _Training:
             self.report.loss,
         )
         check_weights(run.model)
-        metrics = evaluate(self.task, run.model, val, self.device, self.settings.bf16)
+        metrics = evaluate(self.task, run.evaluated, val, self.device, self.settings.bf16)
         seconds = round(time.perf_counter() - began, 3)
         return {"epoch": run.epoch + 1, "loss": loss, "val": metrics, "lr": lr, "seconds": seconds}
 

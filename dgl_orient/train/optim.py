@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+from torch.optim.swa_utils import AveragedModel
 
 from .settings import Scheduler, Settings
 
-__all__ = ["LearningRate", "make_optimizer"]
+__all__ = ["LearningRate", "make_optimizer", "moving_average"]
 
 
 def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimizer:
@@ -30,6 +31,35 @@ def make_optimizer(model: nn.Module, settings: Settings) -> torch.optim.Optimize
     options = {"momentum": chosen.momentum} if chosen.name == "sgd" else {}
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return kind(trained, lr=chosen.lr, weight_decay=chosen.weight_decay, **options)
+
+
+def moving_average(model: nn.Module, optimizer: torch.optim.Optimizer, decay: float) -> AveragedModel:
+    r"""The exponential moving average of a network's weights and statistics, which every step updates.
+
+    In step t, from 0, its decay is :math:`\min(d, \frac{1 + t}{10 + t})`, so that the average forgets the
+    initial weights soon.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.train.optim import moving_average
+    >>> model = torch.nn.Linear(1, 1, bias=False)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    >>> average, first = moving_average(model, optimizer, 0.5), model.weight.item()
+    >>> for _ in range(2):
+    ...     model.weight.grad = torch.ones(1, 1)
+    ...     optimizer.step()
+    >>> round(first - average.module.weight.item(), 4), round(first - model.weight.item(), 4)
+    (1.8182, 2.0)
+    """
+
+    def update(average: Tensor, value: Tensor, step: Tensor) -> Tensor:
+        now = min(decay, (1 + int(step)) / (10 + int(step)))
+        return now * average + (1 - now) * value
+
+    averaged = AveragedModel(model, avg_fn=update, use_buffers=True)
+    optimizer.register_step_post_hook(lambda *_: averaged.update_parameters(model))
+    return averaged
 
 
 class LearningRate:

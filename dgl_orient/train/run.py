@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from dgl import DGLError
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 from . import checkpoint, distributed
 from .errors import is_about_memory
-from .optim import LearningRate, make_optimizer
+from .optim import LearningRate, make_optimizer, moving_average
 from .settings import Settings
 from .tasks import Task
 
@@ -41,11 +42,20 @@ class Run:
         self.trained = distributed.data_parallel(model)
         self.model = model if self.trained is model else self.trained.module
         self.optimizer = make_optimizer(self.model, settings)
+        #: The moving average of its weights, if the settings ask for one.
+        self.average: AveragedModel | None = None
+        if settings.ema_decay is not None:
+            self.average = moving_average(self.model, self.optimizer, settings.ema_decay)
         self.rate = LearningRate(self.optimizer, settings, task.direction)
         self.history: list[dict[str, object]] = []
         self.best: dict[str, object] | None = None  #: the best epoch's record
         self.best_weights: dict[str, Tensor] = {}
         self.result: dict[str, dict[str, float]] | None = None  #: of the test sets, once they are scored
+
+    @property
+    def evaluated(self) -> nn.Module:
+        """The network that is validated and kept."""
+        return self.model if self.average is None else self.average.module
 
     @property
     def epoch(self) -> int:
@@ -68,7 +78,7 @@ class Run:
         self.rate.step(value)
         if self.best is not None and not self.task.is_better(value, self.best["val"][metric]):
             return False
-        self.best, self.best_weights = record, checkpoint.weights_of(self.model)
+        self.best, self.best_weights = record, checkpoint.weights_of(self.evaluated)
         return True
 
     def state(self) -> dict[str, object]:
@@ -76,6 +86,7 @@ class Run:
         return {
             "run": self.number,
             "model": checkpoint.weights_of(self.model),
+            "average": None if self.average is None else checkpoint.weights_of(self.average),
             "optimizer": self.optimizer.state_dict(),
             "rate": self.rate.state_dict(),
             "history": self.history,
@@ -87,6 +98,8 @@ class Run:
     def restore(self, state: Mapping[str, object], path: Path) -> None:
         """Continue from a state, which was read from a file."""
         checkpoint.load_weights(self.model, state.get("model"), path)
+        if self.average is not None:
+            checkpoint.load_weights(self.average, state.get("average"), path)
         try:
             self.optimizer.load_state_dict(state["optimizer"])
             self.rate.load_state_dict(state["rate"])

@@ -185,6 +185,12 @@ class Settings(Schema):
         description="Whether loss and best epoch distinguish a normal from its opposite.",
     )
     grad_clip: float | None = Field(None, gt=0, description="Largest norm of the gradient of all weights.")
+    ema_decay: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="Decay of the moving average of the weights, which is validated and kept: 0.999.",
+    )
     early_stop: EarlyStop | None = Field(
         None, description="Stop after so many epochs without improvement: {patience: 10}."
     )

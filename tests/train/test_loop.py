@@ -119,6 +119,30 @@ def test_best_weights_are_those_of_the_best_epoch(tmp_path):
     assert all(torch.equal(long["weights"][name], short["weights"][name]) for name in long["weights"])
 
 
+def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
+    model, steps, last = network(), [], {}
+
+    class Recorded(PointClassification):
+        def forward(self, net, graph, label):
+            if net.training:
+                steps.append({name: value.clone() for name, value in model.state_dict().items()})
+            elif net is not model:  # in validation, after the last step
+                last.update({name: value.clone() for name, value in model.state_dict().items()})
+            return super().forward(net, graph, label)
+
+    options = dict(num_epochs=1, ema_decay=0.6)
+    fit(Recorded(10), model, splits(), settings(**options), folder=tmp_path, progress=False)
+    kept, after = checkpoint.load(tmp_path / "run_0.pth")["weights"], [*steps[1:], last]
+    assert len(after) > 2 and any(not torch.equal(value, kept[name]) for name, value in after[-1].items())
+    for name in (each for each, value in kept.items() if value.is_floating_point()):
+        average = after[0][name]
+        for number, weights in enumerate(after[1:], start=1):
+            decay = min(0.6, (1 + number) / (10 + number))
+            average = decay * average + (1 - decay) * weights[name]
+        torch.testing.assert_close(kept[name], average)
+        torch.testing.assert_close(model.state_dict()[name], average)
+
+
 def test_gradients_are_clipped_by_their_common_norm(tmp_path):
     """With plain gradient descent a step is as long as the clipped gradient times the learning rate."""
     torch.manual_seed(0)
@@ -155,16 +179,17 @@ def test_it_learns(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, scheduler",
+    "name, scheduler, ema_decay",
     [
-        ("adam", {"name": "cosine", "warmup_epochs": 1}),
-        ("adamw", {"name": "step", "step_size": 1, "gamma": 0.5}),
-        ("sgd", {"name": "plateau", "patience": 0}),
+        ("adam", {"name": "cosine", "warmup_epochs": 1}, None),
+        ("adamw", {"name": "step", "step_size": 1, "gamma": 0.5}, 0.8),
+        ("sgd", {"name": "plateau", "patience": 0}, None),
     ],
     ids=["adam", "adamw", "sgd"],
 )
-def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path, name, scheduler):
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path, name, scheduler, ema_decay):
     options = dict(optimizer={"name": name, "lr": 0.01}, lr_scheduler=scheduler, grad_clip=1.0)
+    options |= dict(ema_decay=ema_decay)
     train(tmp_path / "whole", **options)
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "parts", lambda: failing(2 * CALLS + 2, KeyboardInterrupt()), **options)
