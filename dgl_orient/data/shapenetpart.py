@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from dgl import DGLError
@@ -49,6 +49,8 @@ _NAMES, _SYNSETS, _NUM_PARTS = zip(*_CATEGORIES)
 #: The first part of each category, and after the last one the number of all parts.
 _STARTS = tuple(accumulate(_NUM_PARTS, initial=0))
 
+Category = Literal[_NAMES]
+
 
 class ShapeNetPart(PointCloudDataset):
     """ShapeNet-Part, from `A Scalable Active Framework for Region Annotation in 3D Shape Collections
@@ -83,6 +85,9 @@ class ShapeNetPart(PointCloudDataset):
         points of a smaller one are repeated, each k or k + 1 times.
     normals : bool
         Whether to read the normals, into ``ndata["normal"]``. Only the first of the downloads has them.
+    category : str, optional
+        Take the shapes of this category alone, by its name in ``class_names``. Labels and parts keep their
+        numbers, so that a network of all categories can be fine-tuned for one.
     sample_seed : int
         Seed of the sampling.
     save_dir : str or Path, optional
@@ -123,6 +128,7 @@ class ShapeNetPart(PointCloudDataset):
         split: OfficialSplit = "train",
         num_points: int | None = 2048,
         normals: bool = False,
+        category: Category | None = None,
         sample_seed: int = 0,
         save_dir: str | Path | None = None,
         transform: Transform | None = None,
@@ -132,6 +138,7 @@ class ShapeNetPart(PointCloudDataset):
     ) -> None:
         self.split = check_choice("split", split, OfficialSplit)
         self.num_points, self.normals = check_num_points(num_points), bool(normals)
+        self.category = None if category is None else check_choice("category", category, Category)
         self.sample_seed = check_integer("sample_seed", sample_seed)
         layout, root = find_layout(raw_dir, "ShapeNet-Part", (_TextWithNormals, _PointsAndLabels, _Hdf5))
         if normals and not layout.has_normals:
@@ -169,9 +176,12 @@ class ShapeNetPart(PointCloudDataset):
         self.clouds = PointClouds.concatenate(clouds, label=np.array(labels, np.int64), val=np.array(val))
 
     def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        if self.split not in ("train", "val"):
-            return None
-        return np.flatnonzero(cloud["val"] == (self.split == "val"))
+        chosen = np.ones(len(cloud["label"]), bool)
+        if self.split in ("train", "val"):
+            chosen &= cloud["val"] == (self.split == "val")
+        if self.category is not None:
+            chosen &= cloud["label"] == self.class_names.index(self.category)
+        return np.flatnonzero(chosen)
 
 
 class _Cloud(NamedTuple):

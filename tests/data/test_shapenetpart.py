@@ -142,6 +142,19 @@ def test_splits_share_a_file_and_trainval_is_both(root):
     assert len(list(root.glob("*.npz"))) == 2
 
 
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_a_category_alone_keeps_its_number_and_its_parts(root, split):
+    everything = ShapeNetPart(root, split=split, num_points=8)
+    chairs = ShapeNetPart(root, split=split, num_points=8, category="Chair")
+    expected = [item for item in everything if item[1] == 4]
+    assert 0 < len(chairs) == len(expected) < len(everything)
+    for (graph, category), (expected_graph, _) in zip(chairs, expected):
+        assert category == 4 and set(graph.ndata["part"].tolist()) <= {12, 13, 14, 15}
+        assert torch.equal(graph.ndata["pos"], expected_graph.ndata["pos"])
+    assert chairs.class_names == everything.class_names
+    assert len(list(root.glob("*.npz"))) == 1  # they share the cache
+
+
 def test_the_folder_that_holds_the_download_will_do_too(root):
     assert len(ShapeNetPart(root.parent, split="test", num_points=8)) == 16
 
@@ -206,6 +219,7 @@ def test_wrong_folders_and_arguments_give_a_sentence(tmp_path):
     root = write_normal(tmp_path)
     assert_fails(root, "Expected split to be one of", split="all")
     assert_fails(root, "Expected num_points to be", num_points=0)
+    assert_fails(root, "Expected category to be one of 'Airplane', .*got 'chair'", category="chair")
     assert_fails(root, "Expected sample_seed to be an integer, got 0.5", sample_seed=0.5)
 
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dgl_orient.data.shapenetpart import ShapeNetPart
+
 from ..command_line import add_command, make_parser, run
 from ..json_files import read_records
 from ..protocols import PROTOCOLS
@@ -14,11 +16,12 @@ from ..results_page import write_results
 from ..training import Folders
 from .recipes import EPOCHS, NETWORKS
 from .results import make_tables, plots, summary
-from .training import train_protocol
+from .training import finetune, train_protocol
 
 _EXAMPLES = """\
   python -m benchmarks.experiments.shapenetpart protocol --models oriented-dgcnn --train z
   python -m benchmarks.experiments.shapenetpart protocol --models dgcnn --train z --quick
+  python -m benchmarks.experiments.shapenetpart finetune --categories Chair --epochs 6
   python -m benchmarks.experiments.shapenetpart summary"""
 
 
@@ -37,10 +40,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--models", nargs="+", choices=NETWORKS, help="default all")
     command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
     command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
-    command.add_argument("--seed", type=int, default=0)
-    command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
+    _add_common(command)
+    text = "fine-tune the pretrained network for single categories"
+    command = add_command(commands, "finetune", text, finetune)
+    command.add_argument("--categories", nargs="+", choices=ShapeNetPart.class_names, help="default all")
+    command.add_argument("--epochs", type=int, default=6, help="default 6")
+    _add_common(command)
     add_command(commands, "summary", "render all records as tables and plots", _summary)
     return parser
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
 
 
 def _summary(folders: Folders, quick: bool) -> None:

@@ -10,7 +10,7 @@ from dgl_orient.config.recipe import check
 from ..protocols import PROTOCOLS, shrink
 from ..training import Run, one_of
 
-__all__ = ["EPOCHS", "NETWORKS", "protocol_run"]
+__all__ = ["EPOCHS", "NETWORKS", "category_run", "protocol_run"]
 
 #: Default epochs of a training.
 EPOCHS = 10
@@ -37,6 +37,13 @@ _GENERAL = {
     "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.8, 1.25]},
     "label_smoothing": 0.0,
     "part_balance": 0.5,
+}
+#: Of the fine-tuning for a category.
+_PRETRAINED = "oriented-dgcnn-shapenetpart"
+_FINE_TUNING = {
+    "optimizer": {"name": "adamw", "lr": 0.001, "weight_decay": 0.01},
+    "init_from": _PRETRAINED,
+    "ema_decay": 0.99,
 }
 _COMMAND = "python -m benchmarks.experiments.shapenetpart"
 
@@ -74,3 +81,22 @@ def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool
         shrink(recipe)
     options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
     return Run(f"{model}_{train}_{epochs}_{seed}", check(recipe), f"{_COMMAND} protocol {options}")
+
+
+def category_run(category: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
+    """The pretrained network, fine-tuned for a category by rotations about the vertical.
+
+    Examples
+    --------
+    >>> from benchmarks.experiments.shapenetpart.recipes import category_run
+    >>> run = category_run("Chair", epochs=6)
+    >>> run.name, run.recipe["data"]["category"]
+    ('per-category_chair_6_0', 'Chair')
+    """
+    model = "oriented-dgcnn"
+    recipe = copy.deepcopy(dict(protocol_run(model, "z", epochs, seed, quick).recipe))
+    recipe["data"]["category"] = category
+    recipe["general_pipeline"] |= _FINE_TUNING
+    options = f"--categories {category} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
+    name = f"per-category_{category.lower()}_{epochs}_{seed}"
+    return Run(name, check(recipe), f"{_COMMAND} finetune {options}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from statistics import mean
 from typing import TYPE_CHECKING
@@ -15,7 +15,10 @@ from ..training import Record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PAPER", "make_tables", "plots", "summary"]
+__all__ = ["PAPER", "TUNED", "make_tables", "plots", "summary"]
+
+#: The pretrained network, fine-tuned for each category.
+TUNED = "oriented-dgcnn-per-category"
 
 #: The paper's mIoU in percent by network and protocol, a value for each category.
 PAPER: dict[str, dict[str, tuple[float, ...]]] = {
@@ -44,9 +47,17 @@ _HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 
 
 def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]]]:
-    """Network to protocol to figures of the longest training: mIoU in percent, CPU hours and epochs."""
+    """Network to protocol to figures of the longest training: mIoU in percent, CPU hours and epochs.
+
+    :data:`TUNED` are the networks fine-tuned for a category each, once there is one for every category.
+    """
     result: dict[str, dict[str, dict[str, object]]] = {}
+    tuned: dict[str, Record] = {}
     for name, record in sorted(runs.items(), key=lambda item: item[1]["epochs"]):
+        category = record["recipe"]["data"].get("category")
+        if category is not None:
+            tuned[category] = record
+            continue
         for protocol, test in record["tests"].items():
             result.setdefault(name.split("_")[0], {})[protocol] = {
                 "class_miou": _percent(test["class_miou"]),
@@ -54,10 +65,31 @@ def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]
                 "categories": {
                     each: _percent(value) for each, value in record["categories"][protocol].items()
                 },
-                "cpu_hours": round(record["cpu_seconds_per_epoch"] * record["epochs"] / 3600, 2),
+                "cpu_hours": _cpu_hours([record]),
                 "epochs": record["epochs"],
             }
+    if tuned.keys() == set(ShapeNetPart.class_names):
+        protocols = next(iter(tuned.values()))["tests"]
+        result[TUNED] = {protocol: _combined(tuned, protocol) for protocol in protocols}
     return result
+
+
+def _combined(tuned: Mapping[str, Record], protocol: str) -> dict[str, object]:
+    """The figures of networks of a category each, together."""
+    miou = {name: tuned[name]["categories"][protocol][name] for name in ShapeNetPart.class_names}
+    shapes = {name: tuned[name]["shapes"][protocol] for name in miou}
+    instances = sum(value * shapes[name] for name, value in miou.items()) / sum(shapes.values())
+    return {
+        "class_miou": _percent(mean(miou.values())),
+        "instance_miou": _percent(instances),
+        "categories": {name: _percent(value) for name, value in miou.items()},
+        "cpu_hours": _cpu_hours(tuned.values()),
+        "epochs": max(record["epochs"] for record in tuned.values()),
+    }
+
+
+def _cpu_hours(records: Iterable[Record]) -> float:
+    return round(sum(each["cpu_seconds_per_epoch"] * each["epochs"] for each in records) / 3600, 2)
 
 
 def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
@@ -69,7 +101,7 @@ def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
     for model, protocols in figures.items():
         for protocol in filter(protocols.get, _HEADS):
             each = protocols[protocol]
-            paper = PAPER[model].get(protocol)
+            paper = PAPER[model.removesuffix("-per-category")].get(protocol)
             row = [
                 model,
                 _HEADS[protocol],
@@ -99,6 +131,8 @@ def plots(runs: Mapping[str, Record]) -> dict[str, Callable[[Figure], None]]:
 def _draw_curves(runs: Mapping[str, Record], figure: Figure) -> None:
     axes = figure.add_subplot(xlabel="epoch", ylabel="instance mIoU of the validation set, percent")
     for name, record in runs.items():
+        if record["recipe"]["data"].get("category") is not None:
+            continue
         curve = [_percent(value) for value in record["val_curve"]]
         axes.plot(range(1, len(curve) + 1), curve, marker=".", label=" ".join(name.split("_")[:2]))
     add_legend(axes)

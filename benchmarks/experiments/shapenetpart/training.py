@@ -14,9 +14,9 @@ from dgl_orient.zoo.loading import load_trained_model
 
 from ..protocols import protocol_job
 from ..training import Folders, Run, train_all
-from .recipes import EPOCHS, NETWORKS, protocol_run
+from .recipes import EPOCHS, NETWORKS, category_run, protocol_run
 
-__all__ = ["train_protocol"]
+__all__ = ["finetune", "train_protocol"]
 
 
 def train_protocol(
@@ -32,11 +32,23 @@ def train_protocol(
     epochs = epochs or (2 if quick else EPOCHS)
     models = models or list(NETWORKS)
     runs = [protocol_run(model, each, epochs, seed, quick) for each in train for model in models]
+    _train(runs, folders, raw_dir, quick)
 
-    def categories(run: Run, job: TrainingSetup) -> dict[str, object]:
-        return {"categories": _by_category(folders.checkpoint(run.name), job)}
 
-    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick), categories)
+def finetune(
+    categories: Sequence[str] | None, epochs: int, seed: int, folders: Folders, raw_dir: Path, quick: bool
+) -> None:
+    """Fine-tune the pretrained network for each category, by default all, and evaluate it there."""
+    names = categories or ShapeNetPart.class_names
+    _train([category_run(name, epochs, seed, quick) for name in names], folders, raw_dir, quick)
+
+
+def _train(runs: Sequence[Run], folders: Folders, raw_dir: Path, quick: bool) -> None:
+    def by_category(run: Run, job: TrainingSetup) -> dict[str, object]:
+        shapes = {protocol: len(test_set) for protocol, test_set in job.splits.tests.items()}
+        return {"categories": _by_category(folders.checkpoint(run.name), job), "shapes": shapes}
+
+    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick), by_category)
 
 
 @torch.no_grad()

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.shapenetpart.__main__ import main
-from benchmarks.experiments.shapenetpart.results import PAPER
+from benchmarks.experiments.shapenetpart.results import PAPER, TUNED, summary
+from dgl_orient.data import ShapeNetPart
 from tests.data.test_shapenetpart import write_plain
 
 
@@ -46,3 +47,34 @@ def test_page_has_the_figures_of_the_summary_and_the_paper(results):
             assert f"| {figures['class_miou']} |" in page and f"| {figures['instance_miou']} |" in page
         assert f"| {mean(PAPER[model]['z/so3']):.1f} |" in page
     assert "Not measured" not in page and (results / "validation_curves.png").exists()
+
+
+def test_networks_of_a_category_each_are_one_row_once_there_are_all():
+    def record(number: int, category: str) -> dict[str, object]:
+        return {
+            "recipe": {"data": {"category": category}},
+            "tests": {"z/so3": {}},
+            "categories": {"z/so3": {category: number / 16}},
+            "shapes": {"z/so3": 100 if category == "Table" else 1},
+            "cpu_seconds_per_epoch": 360.0,
+            "epochs": 2,
+        }
+
+    runs = {
+        f"per-category_{name.lower()}_2_0": record(number, name)
+        for number, name in enumerate(ShapeNetPart.class_names)
+    }
+    figures = summary(runs)[TUNED]["z/so3"]
+    assert figures["class_miou"] == round(100 * 7.5 / 16, 2)
+    assert figures["instance_miou"] == round(100 * (sum(range(15)) + 15 * 100) / 16 / 115, 2)
+    assert figures["cpu_hours"] == 3.2 and figures["epochs"] == 2 and len(figures["categories"]) == 16
+    assert summary(dict(list(runs.items())[1:])) == {}
+
+
+def test_fine_tuning_begins_with_the_pretrained_network(tmp_path, capsys):
+    write_plain(tmp_path, size=64)
+    options = ["--quick", "--folder", str(tmp_path), "--raw-dir", str(tmp_path)]
+    assert main(["finetune", "--categories", "Mug", "--epochs", "1", *options]) == 0
+    record = read_json(tmp_path / "quick" / "results" / "runs" / "per-category_mug_1_0.json")
+    assert list(record["categories"]["z/so3"]) == ["Mug"] and record["shapes"]["z/so3"] > 0
+    assert "begins with oriented-dgcnn-shapenetpart" in capsys.readouterr().err
