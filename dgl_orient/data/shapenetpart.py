@@ -26,26 +26,28 @@ from .splits import check_classes, check_labels
 
 __all__ = ["ShapeNetPart"]
 
-#: The categories in the order of their labels: name, synset (the folder's name), number of parts.
+#: The categories in the order of their labels: name, synset (the folder's name), parts. The download numbers
+#: the parts; their names here are ours.
 _CATEGORIES = (
-    ("Airplane", "02691156", 4),
-    ("Bag", "02773838", 2),
-    ("Cap", "02954340", 2),
-    ("Car", "02958343", 4),
-    ("Chair", "03001627", 4),
-    ("Earphone", "03261776", 3),
-    ("Guitar", "03467517", 3),
-    ("Knife", "03624134", 2),
-    ("Lamp", "03636649", 4),
-    ("Laptop", "03642806", 2),
-    ("Motorbike", "03790512", 6),
-    ("Mug", "03797390", 2),
-    ("Pistol", "03948459", 3),
-    ("Rocket", "04099429", 3),
-    ("Skateboard", "04225987", 3),
-    ("Table", "04379243", 3),
+    ("Airplane", "02691156", "body wing tail engine"),
+    ("Bag", "02773838", "handle body"),
+    ("Cap", "02954340", "crown peak"),
+    ("Car", "02958343", "roof hood wheel body"),
+    ("Chair", "03001627", "back seat leg arm"),
+    ("Earphone", "03261776", "earcup headband wire"),
+    ("Guitar", "03467517", "head neck body"),
+    ("Knife", "03624134", "blade handle"),
+    ("Lamp", "03636649", "base shade canopy pole"),
+    ("Laptop", "03642806", "keyboard screen"),
+    ("Motorbike", "03790512", "tank seat wheel handlebar light frame"),
+    ("Mug", "03797390", "handle body"),
+    ("Pistol", "03948459", "barrel grip trigger"),
+    ("Rocket", "04099429", "body fin nose"),
+    ("Skateboard", "04225987", "wheel deck truck"),
+    ("Table", "04379243", "top leg drawer"),
 )
-_NAMES, _SYNSETS, _NUM_PARTS = zip(*_CATEGORIES)
+_NAMES, _SYNSETS, _PARTS = zip(*_CATEGORIES)
+_NUM_PARTS = [len(names.split()) for names in _PARTS]
 #: The first part of each category, and after the last one the number of all parts.
 _STARTS = tuple(accumulate(_NUM_PARTS, initial=0))
 
@@ -101,6 +103,8 @@ class ShapeNetPart(PointCloudDataset):
         16 categories, 50 parts.
     class_names : list of str
         The categories' names, in the order of the labels.
+    part_names : list of str
+        The parts' names, such as ``"Chair/back"``.
     class_parts : list of tuple of int
         The parts of each category.
     gravity : str
@@ -111,6 +115,8 @@ class ShapeNetPart(PointCloudDataset):
     >>> from dgl_orient.data.shapenetpart import ShapeNetPart
     >>> ShapeNetPart.class_names[4], ShapeNetPart.class_parts[4]
     ('Chair', (12, 13, 14, 15))
+    >>> ShapeNetPart.part_names[12:16]
+    ['Chair/back', 'Chair/seat', 'Chair/leg', 'Chair/arm']
     >>> test = ShapeNetPart("data", split="test")  # doctest: +SKIP
     >>> graph, category = test[0]  # doctest: +SKIP
     """
@@ -120,6 +126,7 @@ class ShapeNetPart(PointCloudDataset):
     num_classes = len(_NAMES)
     num_parts = _STARTS[-1]
     class_names = list(_NAMES)
+    part_names = [f"{name}/{part}" for name, _, parts in _CATEGORIES for part in parts.split()]
     class_parts = [tuple(range(start, stop)) for start, stop in zip(_STARTS, _STARTS[1:])]
 
     def __init__(

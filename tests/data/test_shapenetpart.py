@@ -130,6 +130,9 @@ def test_the_standard_table_of_parts():
     assert (ShapeNetPart.num_classes, ShapeNetPart.num_parts, ShapeNetPart.gravity) == (16, 50, "y")
     names = "Airplane Bag Cap Car Chair Earphone Guitar Knife Lamp Laptop Motorbike Mug Pistol Rocket"
     assert ShapeNetPart.class_names == [*names.split(), "Skateboard", "Table"]
+    for name, parts in zip(ShapeNetPart.class_names, ShapeNetPart.class_parts):
+        assert all(ShapeNetPart.part_names[part].startswith(f"{name}/") for part in parts)
+    assert len(set(ShapeNetPart.part_names)) == 50
 
 
 def test_splits_share_a_file_and_trainval_is_both(root):
