@@ -147,6 +147,12 @@ def add_predictions(gallery: Gallery, partseg: Path, normals: Path) -> None:
     gallery.cloud(chair, "parts.png", partseg, "predicted parts of a chair", arrows)
     gallery.cloud(chair, "parts_error.png", partseg, "wrong parts", errors)
     gallery.add(
+        "Real shapes in arbitrary poses, with the pretrained model `oriented-dgcnn-shapenetpart`: true parts "
+        "above, predicted parts below ([ShapeNet-Part](../benchmarks/results/shapenetpart/README.md)).",
+        "",
+        "![true and predicted parts of real shapes](../benchmarks/results/shapenetpart/parts.png)",
+    )
+    gallery.add(
         "## Normals",
         "",
         "Predicted normals as colours, and their error in degrees (`--color normal`, `--color error`).",

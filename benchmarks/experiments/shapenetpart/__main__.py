@@ -14,6 +14,7 @@ from ..json_files import read_records
 from ..protocols import PROTOCOLS
 from ..results_page import write_results
 from ..training import Folders
+from .pictures import draw_parts
 from .recipes import EPOCHS, NETWORKS
 from .results import make_tables, plots, summary
 from .training import finetune, train_protocol
@@ -46,12 +47,18 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--categories", nargs="+", choices=ShapeNetPart.class_names, help="default all")
     command.add_argument("--epochs", type=int, default=6, help="default 6")
     _add_common(command)
+    command = add_command(commands, "pictures", "draw true and predicted parts of test shapes", draw_parts)
+    _add_raw_dir(command)
     add_command(commands, "summary", "render all records as tables and plots", _summary)
     return parser
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=int, default=0)
+    _add_raw_dir(command)
+
+
+def _add_raw_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
+from PIL import Image
 
 from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.shapenetpart.__main__ import main
+from benchmarks.experiments.shapenetpart.pictures import PICTURE
 from benchmarks.experiments.shapenetpart.results import PAPER, TUNED, summary
 from dgl_orient.data import ShapeNetPart
 from tests.data.test_shapenetpart import write_plain
@@ -78,3 +80,10 @@ def test_fine_tuning_begins_with_the_pretrained_network(tmp_path, capsys):
     record = read_json(tmp_path / "quick" / "results" / "runs" / "per-category_mug_1_0.json")
     assert list(record["categories"]["z/so3"]) == ["Mug"] and record["shapes"]["z/so3"] > 0
     assert "begins with oriented-dgcnn-shapenetpart" in capsys.readouterr().err
+
+
+def test_true_and_predicted_parts_are_drawn(tmp_path):
+    write_plain(tmp_path, size=64)
+    assert main(["pictures", "--quick", "--folder", str(tmp_path), "--raw-dir", str(tmp_path)]) == 0
+    with Image.open(tmp_path / "quick" / "results" / PICTURE) as picture:
+        assert picture.width > 3 * picture.height and len(picture.convert("RGB").getcolors(1 << 24)) > 20
