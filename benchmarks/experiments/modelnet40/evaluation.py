@@ -19,10 +19,10 @@ from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
 
 from ...report import machine
+from ..corruptions import CORRUPTIONS, DENSITY, Corrupt
 from ..json_files import read_json, write_json
 from ..protocols import PROTOCOLS, localize, subset
 from ..training import Folders, Run, for_each, is_current
-from .corruptions import CORRUPTIONS, DENSITY, Corrupt
 
 __all__ = ["EVALUATIONS", "ROTATIONS", "SPLITS", "VOTES", "evaluate"]
 

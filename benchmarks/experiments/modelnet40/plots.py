@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..corruptions import CORRUPTIONS, DENSITY
 from ..results_page import add_legend
 from ..training import Record
-from .corruptions import CORRUPTIONS, DENSITY
 from .recipes import NETWORKS
 from .results import Results
 from .tables import PAPER, label

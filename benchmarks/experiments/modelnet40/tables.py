@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
+from ..corruptions import CORRUPTIONS
 from ..protocols import PROTOCOLS
 from ..results_page import describe_machine, table
 from ..training import Record
-from .corruptions import CORRUPTIONS
 from .evaluation import SPLITS, VOTES
 from .recipes import LONG, NETWORKS
 from .results import Results, Trainings, cpu_minutes, minutes

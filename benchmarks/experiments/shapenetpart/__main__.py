@@ -10,13 +10,14 @@ from pathlib import Path
 from dgl_orient.data.shapenetpart import ShapeNetPart
 
 from ..command_line import add_command, make_parser, run
-from ..json_files import read_records
+from ..json_files import read_json, read_records
 from ..protocols import PROTOCOLS
 from ..results_page import write_results
 from ..training import Folders
 from .pictures import draw_parts
 from .recipes import EPOCHS, NETWORKS
-from .results import make_tables, plots, summary
+from .results import make_tables, plots, robustness_table, summary
+from .robustness import FILE, measure_robustness
 from .training import finetune, train_protocol
 
 _EXAMPLES = """\
@@ -47,6 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--categories", nargs="+", choices=ShapeNetPart.class_names, help="default all")
     command.add_argument("--epochs", type=int, default=6, help="default 6")
     _add_common(command)
+    command = add_command(commands, "robust", "evaluate networks on corrupted shapes", measure_robustness)
+    command.add_argument("names", nargs="+", help="pretrained models, or runs such as dgcnn_z_10_0")
+    command.add_argument("--every", type=int, default=4, help="take each n-th test shape, default 4")
+    _add_raw_dir(command)
     command = add_command(commands, "pictures", "draw true and predicted parts of test shapes", draw_parts)
     _add_raw_dir(command)
     add_command(commands, "summary", "render all records as tables and plots", _summary)
@@ -65,7 +70,8 @@ def _add_raw_dir(command: argparse.ArgumentParser) -> None:
 def _summary(folders: Folders, quick: bool) -> None:
     runs = read_records(folders.results / "runs")
     template = Path(__file__).with_name("page.md")
-    write_results(folders.results, summary(runs), template, make_tables(runs), plots(runs))
+    tables = make_tables(runs) | robustness_table(read_json(folders.results / FILE))
+    write_results(folders.results, summary(runs), template, tables, plots(runs))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from ..training import Record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PAPER", "TUNED", "make_tables", "plots", "summary"]
+__all__ = ["PAPER", "TUNED", "make_tables", "plots", "robustness_table", "summary"]
 
 #: The pretrained network, fine-tuned for each category.
 TUNED = "oriented-dgcnn-per-category"
@@ -121,6 +121,24 @@ def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
         "categories": table(["network", *ShapeNetPart.class_names], categories),
         "commands": "\n".join(record["command"] for record in runs.values()),
     }
+
+
+def robustness_table(record: Record | None) -> dict[str, str]:
+    """The table of :mod:`.robustness` by its name in ``page.md``."""
+    if record is None:
+        return {}
+    networks = record["networks"]
+    head = ["case"]
+    for name, each in networks.items():
+        head += [f"{name}, class mIoU", f"instance mIoU of {each['shapes']:,} shapes"]
+    rows = []
+    for case in next(iter(networks.values()))["cases"]:
+        figures = [each["cases"][case] for each in networks.values()]
+        rows.append(
+            [case, *(_percent(each[key]) for each in figures for key in ("class_miou", "instance_miou"))]
+        )
+    commands = "\n".join(each["command"] for each in networks.values())
+    return {"robustness": f"{table(head, rows)}\n\n```\n{commands}\n```"}
 
 
 def plots(runs: Mapping[str, Record]) -> dict[str, Callable[[Figure], None]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmarks.experiments.corruptions import thin_out
 from benchmarks.experiments.json_files import read_json
-from benchmarks.experiments.modelnet40.corruptions import thin_out
 from benchmarks.experiments.modelnet40.evaluation import Network
 
 ORIENTED, PLAIN = "cls_oriented-dgcnn_z_2_0", "cls_dgcnn_z_2_0"

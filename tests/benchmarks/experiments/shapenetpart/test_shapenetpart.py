@@ -11,6 +11,7 @@ from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.shapenetpart.__main__ import main
 from benchmarks.experiments.shapenetpart.pictures import PICTURE
 from benchmarks.experiments.shapenetpart.results import PAPER, TUNED, summary
+from benchmarks.experiments.shapenetpart.robustness import CASES, FILE
 from dgl_orient.data import ShapeNetPart
 from tests.data.test_shapenetpart import write_plain
 
@@ -22,6 +23,8 @@ def results(tmp_path_factory):
     write_plain(folder, size=64)
     options = ["--quick", "--folder", str(folder)]
     assert main(["protocol", "--train", "z", "--epochs", "1", "--raw-dir", str(folder), *options]) == 0
+    names = ["oriented-dgcnn-shapenetpart", "dgcnn_z_1_0"]
+    assert main(["robust", *names, "--every", "1", "--raw-dir", str(folder), *options]) == 0
     assert main(["summary", *options]) == 0
     return folder / "quick" / "results"
 
@@ -87,3 +90,13 @@ def test_true_and_predicted_parts_are_drawn(tmp_path):
     assert main(["pictures", "--quick", "--folder", str(tmp_path), "--raw-dir", str(tmp_path)]) == 0
     with Image.open(tmp_path / "quick" / "results" / PICTURE) as picture:
         assert picture.width > 3 * picture.height and len(picture.convert("RGB").getcolors(1 << 24)) > 20
+
+
+def test_every_network_has_every_case_of_robustness(results):
+    networks = read_json(results / FILE)["networks"]
+    assert list(networks) == ["oriented-dgcnn-shapenetpart", "dgcnn_z_1_0"]
+    page = (results / "README.md").read_text()
+    for each in networks.values():
+        assert list(each["cases"]) == list(CASES) and each["command"] in page
+        assert all(0 < value < 1 for case in each["cases"].values() for value in case.values())
+        assert each["cases"]["clean"] != each["cases"]["jitter 0.02"]

@@ -1,4 +1,4 @@
-"""Corruptions of point clouds: noise, missing points, outliers, uneven density."""
+"""Corruptions of point clouds: noise, missing points, outliers, uneven density, one view."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from collections.abc import Callable
 import torch
 from dgl import DGLGraph
 from dgl.transforms import BaseTransform
+from scipy.spatial import ConvexHull
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from dgl_orient.graph import point_cloud
 from dgl_orient.metrics import orientation
 
-__all__ = ["CORRUPTIONS", "DENSITY", "Corrupt", "thin_out"]
+__all__ = ["CORRUPTIONS", "DENSITY", "Corrupt", "add_strays", "one_view", "thin_out"]
 
 DENSITY = "density"
+
+#: The radius of the sphere in which :func:`one_view` reflects points, over the distance of the farthest: the
+#: larger, the fewer points are taken to be hidden.
+_REFLECTION = 30.0
 
 #: Severities for clouds of radius 1. jitter: standard deviation of Gaussian noise on every coordinate.
 #: dropout: fraction of points removed. outliers: points added in the unit ball, as a fraction of the cloud's.
@@ -48,6 +54,48 @@ def thin_out(
     if max_points is not None and len(index) > max_points:
         index = index[torch.randperm(len(index), generator=generator)[:max_points]].sort()[0]
     return pos[index], index
+
+
+def add_strays(
+    pos: Tensor, radii: float, generator: torch.Generator, number: int = 5
+) -> tuple[Tensor, Tensor]:
+    """Add points in random directions from the centroid, so many radii of the cloud ``(N, 3)`` away.
+
+    Returns all points, the strays last, and the rows of those of the cloud.
+    """
+    centroid = pos.mean(0)
+    radius = (pos - centroid).norm(dim=1).max()
+    direction = normalize(torch.randn(number, 3, dtype=pos.dtype, generator=generator), dim=1)
+    return torch.cat([pos, centroid + radii * radius * direction]), torch.arange(len(pos))
+
+
+def one_view(pos: Tensor, distance: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Keep the points ``(N, 3)`` that are seen from a random place, so many radii from the centroid.
+
+    Hidden points are removed as in `Direct Visibility of Point Sets
+    <https://dl.acm.org/doi/10.1145/1276377.1276407>`__ (Katz, Tal and Basri, SIGGRAPH 2007): reflected in a
+    large sphere about the viewer, visible points lie on the convex hull. Returns them and their rows.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from benchmarks.experiments.corruptions import one_view
+    >>> ball = torch.nn.functional.normalize(torch.randn(2000, 3), dim=1)
+    >>> seen, rows = one_view(ball, 5.0, torch.Generator().manual_seed(0))
+    >>> 0.35 < len(seen) / len(ball) < 0.55, torch.equal(ball[rows], seen)
+    (True, True)
+    """
+    offset = pos - pos.mean(0)
+    radius = offset.norm(dim=1).max()
+    viewer = distance * radius * normalize(torch.randn(3, dtype=pos.dtype, generator=generator), dim=0)
+    seen = (offset - viewer).double()
+    norm = seen.norm(dim=1, keepdim=True)
+    sphere = _REFLECTION * norm.max()
+    reflected = seen + 2 * (sphere - norm) * seen / norm
+    hull = ConvexHull(torch.cat([reflected, torch.zeros(1, 3, dtype=torch.float64)]).numpy())
+    rows = torch.as_tensor(hull.vertices, dtype=torch.int64).sort()[0]
+    rows = rows[rows < len(pos)]
+    return pos[rows], rows
 
 
 class Corrupt(BaseTransform):
