@@ -133,10 +133,9 @@ def robustness_table(record: Record | None) -> dict[str, str]:
         head += [f"{name}, class mIoU", f"instance mIoU of {each['shapes']:,} shapes"]
     rows = []
     for case in next(iter(networks.values()))["cases"]:
-        figures = [each["cases"][case] for each in networks.values()]
-        rows.append(
-            [case, *(_percent(each[key]) for each in figures for key in ("class_miou", "instance_miou"))]
-        )
+        figures = (each["cases"][case] for each in networks.values())
+        both = ((each["class_miou"], each["instance_miou"]) for each in figures)
+        rows.append([case, *(_percent(value) for pair in both for value in pair)])
     commands = "\n".join(each["command"] for each in networks.values())
     return {"robustness": f"{table(head, rows)}\n\n```\n{commands}\n```"}
 

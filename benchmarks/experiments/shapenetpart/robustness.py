@@ -32,7 +32,7 @@ def _case(corrupt: Callable[..., tuple[Tensor, Tensor]], severity: float) -> _Co
     return lambda pos, generator: corrupt(pos, severity, generator)
 
 
-#: Name → function of a cloud ``(N, 3)``: the corrupted cloud and the rows of its first points in the original.
+#: Name → function of a cloud ``(N, 3)``: the corrupted cloud, and the original rows of its first points.
 CASES: Mapping[str, _Corruption] = {
     "clean": lambda pos, generator: (pos, torch.arange(len(pos))),
     "jitter 0.02": _case(orientation.CORRUPTIONS["jitter"][0], 0.02),
