@@ -1,5 +1,6 @@
-"""Graphs over point clouds: kNN graphs, point clouds without edges, farthest-point sampling, hierarchies."""
+"""Graphs over point clouds: kNN graphs, balls, no edges; farthest-point sampling and hierarchies."""
 
+from .ball_query import ball_query_graph
 from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud
 from .hierarchy import Level, farthest_point_hierarchy
 from .neighbour_search import Algorithm
@@ -10,6 +11,7 @@ from .thinned import thinned_knn_graph
 __all__ = [
     "Algorithm",
     "Level",
+    "ball_query_graph",
     "bipartite_knn_graph",
     "farthest_point_hierarchy",
     "farthest_point_sampling",

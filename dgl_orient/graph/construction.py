@@ -107,6 +107,17 @@ def bipartite_knn_graph(
     >>> graph.edges()
     (tensor([0, 1]), tensor([0, 0]))
     """
+    num_src, num_dst = check_bipartite(src_pos, dst_pos, src_num_nodes, dst_num_nodes)
+    return build_bipartite_graph(src_pos, dst_pos, check_k(k), num_src, num_dst, algorithm)
+
+
+def check_bipartite(
+    src_pos: Tensor,
+    dst_pos: Tensor,
+    src_num_nodes: Tensor | Sequence[int] | None,
+    dst_num_nodes: Tensor | Sequence[int] | None,
+) -> tuple[Tensor, Tensor]:
+    """The numbers of sources and destinations of each point cloud, if a graph can be made of both."""
     for pos in (src_pos, dst_pos):
         check_points(pos, finite=False)  # the search checks values
     if src_pos.dtype != dst_pos.dtype or src_pos.device != dst_pos.device:
@@ -124,7 +135,7 @@ def bipartite_knn_graph(
             f"{len(num_src)} and {len(num_dst)} point clouds of {src_pos.shape[1]} and {dst_pos.shape[1]} "
             f"dimensions."
         )
-    return build_bipartite_graph(src_pos, dst_pos, check_k(k), num_src, num_dst, algorithm)
+    return num_src, num_dst
 
 
 def build_bipartite_graph(
@@ -139,14 +150,19 @@ def build_bipartite_graph(
     indptr, indices = nearest_neighbours(
         src_pos.detach(), num_src, k, dst_pos.detach(), num_dst, algorithm=algorithm
     )
-    graph = dgl.heterograph(
-        {("src", "near", "dst"): _csc(indptr, indices)},
-        num_nodes_dict={"src": len(src_pos), "dst": len(dst_pos)},
-        device=src_pos.device,
-    )
+    graph = bipartite_graph(indptr, indices, len(src_pos))
     if len(dst_pos) and int(num_src[num_dst > 0].min()) >= k:
         set_neighbour_matrix(graph, indices.view(-1, k))
     return graph
+
+
+def bipartite_graph(indptr: Tensor, indices: Tensor, num_src: int) -> DGLGraph:
+    """The graph of neighbours in compressed sparse form, as :func:`nearest_neighbours` gives them."""
+    return dgl.heterograph(
+        {("src", "near", "dst"): _csc(indptr, indices)},
+        num_nodes_dict={"src": num_src, "dst": len(indptr) - 1},
+        device=indices.device,
+    )
 
 
 def fully_connected_graph(batch_num_nodes: Tensor | Sequence[int]) -> DGLGraph:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from .._segment import segment_max, segment_mean
 from .._validation import (
@@ -23,6 +22,7 @@ from .._validation import (
 )
 from ..graph import knn_graph
 from ..nn import OrientedEdgeConv
+from ..nn.pointwise_mlp import PointwiseMLP
 
 __all__ = [
     "CloudClassifier",
@@ -166,44 +166,6 @@ class EdgeConvs(nn.Module):
                 graph = knn_graph(outputs[-1], self.k, batch_num_nodes)
             outputs.append(conv(graph, outputs[-1], pos, orient))
         return torch.cat(outputs, 1)
-
-
-class PointwiseMLP(nn.Sequential):
-    """Linear maps with batch norm, LeakyReLU(0.2) and dropout.
-
-    Parameters
-    ----------
-    *sizes : int
-        The size of the input and then those of the layers.
-    dropout : float
-        Probability of dropping a feature after a layer.
-    """
-
-    def __init__(self, *sizes: int, dropout: float = 0.0) -> None:
-        layers = []
-        for in_size, out_size in zip(sizes, sizes[1:]):
-            layers += [
-                nn.Linear(in_size, out_size, bias=False),
-                nn.BatchNorm1d(out_size),
-                nn.LeakyReLU(0.2),
-                nn.Dropout(dropout),
-            ]
-        super().__init__(*layers)
-        self.out_feats = sizes[-1]
-
-    def forward_with_global(self, feat: Tensor, global_feat: Tensor, batch_num_nodes: Tensor) -> Tensor:
-        """The output for features ``(N, C)`` of points concatenated with those of point clouds ``(B, D)``.
-
-        The part of the first map that acts on a point cloud's features is computed once per point cloud.
-        """
-        if len(self) == 0:
-            return torch.cat([feat, global_feat.repeat_interleave(batch_num_nodes, 0)], 1)
-        first, *others = self
-        weight, global_weight = first.weight.split([feat.shape[1], global_feat.shape[1]], 1)
-        feat = linear(feat, weight) + linear(global_feat, global_weight).repeat_interleave(batch_num_nodes, 0)
-        for layer in others:
-            feat = layer(feat)
-        return feat
 
 
 class CloudClassifier(nn.Module):
