@@ -123,6 +123,20 @@ MODELS = {
         }
     ),
     "rscnn": ModelName({"pointcls": "dgl_orient.models:RSCNN"}),
+    "pointnet": ModelName(
+        {
+            "pointcls": "dgl_orient.models:PointNet",
+            "partseg": "dgl_orient.models:PointNetSeg",
+            "normals": "dgl_orient.models:PointNetSeg",
+        }
+    ),
+    "pointnet2": ModelName(
+        {
+            "pointcls": "dgl_orient.models:PointNet2",
+            "partseg": "dgl_orient.models:PointNet2Seg",
+            "normals": "dgl_orient.models:PointNet2Seg",
+        }
+    ),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
     "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),

@@ -32,6 +32,7 @@ _NOT_GIVEN = "not given"
 _PRESETS = {
     "full": "full size and the best orientations",
     "paper": "the paper's orientations",
+    "msg": "neighbourhoods of several radii at each level",
     "light": "for small data and few cores",
 }
 

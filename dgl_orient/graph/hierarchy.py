@@ -15,7 +15,15 @@ from .construction import build_bipartite_graph
 from .neighbour_search import nearest_neighbours
 from .sampling import farthest_point_sampling
 
-__all__ = ["Level", "farthest_point_hierarchy"]
+__all__ = ["Level", "Sample", "farthest_point_hierarchy", "farthest_point_levels"]
+
+
+class Sample(NamedTuple):
+    """A farthest-point sample of the level below."""
+
+    pos: Tensor  #: (M, 3) its points
+    num_nodes: Tensor  #: (B,) number of its points in each point cloud, on the CPU
+    index: Tensor  #: (M,) their rows in the level below
 
 
 class Level(NamedTuple):
@@ -76,20 +84,48 @@ def farthest_point_hierarchy(
     neighbours = [check_k(number) for number in (k if isinstance(k, Sequence) else [k] * len(level_sizes))]
     if len(neighbours) != len(level_sizes):
         raise DGLError(f"Expected a k for each of the {len(level_sizes)} levels, got {len(neighbours)}.")
-    counts = _level_counts(level_sizes, num_points)
-    order = farthest_point_sampling(pos, counts[0], num_points) if counts else None
-    levels: list[Level] = []
     below, num_below = pos, num_points
-    for number, count in enumerate(counts):
-        # A sample of a sample has the same points in the same order: the first ones.
-        index = _first_rows(counts[0], count).to(pos.device)
-        here = pos[order[index]]
-        rows = order[index] if number == 0 else _first_rows(num_below, count).to(pos.device)
-        graph = build_bipartite_graph(below, here, neighbours[number], num_below, count)
+    levels: list[Level] = []
+    for sample, number in zip(farthest_point_levels(pos, level_sizes, num_points), neighbours):
+        here, count, rows = sample
+        graph = build_bipartite_graph(below, here, number, num_below, count)
         anchor = nearest_neighbours(here.detach(), count, 1, pos.detach(), num_points)[1]
         levels.append(Level(here, count, rows, graph, anchor))
         below, num_below = here, count
     return [*levels, _centroid_level(pos, num_points, below, num_below)]
+
+
+def farthest_point_levels(
+    pos: Tensor, level_sizes: Sequence[int | float], batch_num_nodes: Tensor
+) -> list[Sample]:
+    """Ever coarser farthest-point samples of point clouds: the points of a hierarchy without its graphs.
+
+    Parameters
+    ----------
+    pos : Tensor
+        Coordinates of all points, ``(N, 3)``.
+    level_sizes : sequence of int or float
+        Points per point cloud at each level, as in :func:`farthest_point_hierarchy`.
+    batch_num_nodes : Tensor
+        Number of points of each point cloud, ``(B,)`` on the CPU.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.graph.hierarchy import farthest_point_levels
+    >>> levels = farthest_point_levels(torch.rand(30, 3), (8, 0.1), torch.tensor([20, 10]))
+    >>> [level.num_nodes.tolist() for level in levels]
+    [[8, 8], [2, 1]]
+    """
+    counts = _level_counts(level_sizes, batch_num_nodes)
+    order = farthest_point_sampling(pos, counts[0], batch_num_nodes) if counts else None
+    samples: list[Sample] = []
+    for number, count in enumerate(counts):
+        # A sample of a sample has the same points in the same order: the first ones.
+        index = _first_rows(counts[0], count).to(pos.device)
+        rows = order[index] if number == 0 else _first_rows(counts[number - 1], count).to(pos.device)
+        samples.append(Sample(pos[order[index]], count, rows))
+    return samples
 
 
 def _centroid_level(pos: Tensor, num_points: Tensor, below: Tensor, num_below: Tensor) -> Level:

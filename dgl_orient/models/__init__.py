@@ -6,6 +6,8 @@ from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
+from .pointnet import PointNet, PointNetSeg
+from .pointnet2 import PointNet2, PointNet2Seg
 from .rscnn import RSCNN, OrientedRSCNN
 
 __all__ = [
@@ -20,6 +22,10 @@ __all__ = [
     "OrientedDGCNNSeg",
     "OrientedNBody",
     "OrientedRSCNN",
+    "PointNet",
+    "PointNet2",
+    "PointNet2Seg",
+    "PointNetSeg",
 ]
 
 # So that a checkpoint can describe a network that was made in Python.

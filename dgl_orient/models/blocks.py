@@ -32,6 +32,7 @@ __all__ = [
     "check_head",
     "global_pool",
     "model_inputs",
+    "point_channels",
     "point_features",
     "raw_features",
 ]
@@ -80,12 +81,17 @@ def point_features(graph: DGLGraph, in_feats: int, in_vectors: int) -> dict[str,
     return features
 
 
+def point_channels(inputs: ModelInputs) -> Tensor | None:
+    """Features and vectors of the points, concatenated; they depend on the rotation. None without any."""
+    feats = [] if inputs.feat is None else [inputs.feat]
+    feats += [] if inputs.vec is None else [inputs.vec.flatten(1)]
+    return torch.cat(feats, 1) if feats else None
+
+
 def raw_features(inputs: ModelInputs) -> Tensor:
     """Coordinates, features and vectors of the points, concatenated; they depend on the rotation."""
-    feats = [inputs.pos]
-    feats += [] if inputs.feat is None else [inputs.feat]
-    feats += [] if inputs.vec is None else [inputs.vec.flatten(1)]
-    return torch.cat(feats, 1)
+    feats = point_channels(inputs)
+    return inputs.pos if feats is None else torch.cat([inputs.pos, feats], 1)
 
 
 def check_head(head_feats: Sequence[int], dropout: float, **sizes: int) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_choice, check_integers, check_shape
+from .._validation import check_choice, check_integers
 from ..graph import thinned_knn_graph
 from ..nn import EquivariantReadout, PlaneFit
 from .blocks import EdgeConvs, ModelInputs, PointwiseMLP, check_head, global_pool, model_inputs
 from .dgcnn import oriented_features, plain_features
 from .orientation_encoder import PAPER, InitialFeats, OrientationEncoder, OrientationOptions
+from .segmentation import PointOutput, one_hot_category
 
-__all__ = ["DGCNNSeg", "OrientedDGCNNSeg", "PointOutput"]
-
-PointOutput = Literal["labels", "vectors"]
+__all__ = ["DGCNNSeg", "OrientedDGCNNSeg"]
 
 # For small data and few cores.
 _LIGHT = dict(widths=(32, 32, 32), embed_feats=128, head_feats=(128, 64), k=16, dynamic=False)
@@ -84,7 +82,7 @@ class _Segmentation(nn.Module, ABC):
         num_points = inputs.batch_num_nodes
         global_feats = [
             global_pool(num_points, self.embed(feat)),
-            *self._one_hot(category, len(num_points), feat),
+            *one_hot_category(category, self.num_categories, len(num_points), feat),
         ]
         feat = self.head.forward_with_global(feat, torch.cat(global_feats, 1), num_points)
         if self.vectors is None:
@@ -97,18 +95,6 @@ class _Segmentation(nn.Module, ABC):
         graph = thinned_knn_graph(inputs.pos, batch_num_nodes=inputs.batch_num_nodes)
         projector = self.plane_fit(graph, inputs.pos)  # (N, 3, 3), symmetric
         return torch.nn.functional.normalize(vectors, dim=2) @ projector
-
-    def _one_hot(self, category: Tensor | None, batch_size: int, like: Tensor) -> list[Tensor]:
-        if self.num_categories == 0:
-            if category is not None:
-                raise DGLError("This network has num_categories=0, but a category was given; omit it.")
-            return []
-        check_shape("category, an integer for each point cloud,", category, (batch_size,))
-        if category.is_floating_point() or not bool(
-            ((category >= 0) & (category < self.num_categories)).all()
-        ):
-            raise DGLError(f"Expected categories to be integers from 0 to {self.num_categories - 1}.")
-        return [nn.functional.one_hot(category.long(), self.num_categories).to(like.dtype)]
 
 
 class DGCNNSeg(_Segmentation):

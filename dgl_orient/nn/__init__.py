@@ -1,5 +1,6 @@
 """Layers, one a file."""
 
+from .auxiliary_loss import AuxiliaryLoss
 from .conv import OrientedConv
 from .edgeconv import OrientedEdgeConv
 from .feature_propagation import FeaturePropagation
@@ -16,6 +17,7 @@ from .vgconv import VGConv
 
 __all__ = [
     "GVP",
+    "AuxiliaryLoss",
     "EquivariantReadout",
     "FeaturePropagation",
     "FrameAveraging",

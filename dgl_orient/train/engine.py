@@ -8,6 +8,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
+from ..nn.auxiliary_loss import take_auxiliary_loss
 from . import distributed
 from .errors import NotFiniteError
 from .finetune import set_train_mode
@@ -33,7 +34,8 @@ def train_epoch(
     task : Task
         Its loss is minimized.
     model : nn.Module
-        The network, as :func:`~dgl_orient.train.distributed.data_parallel` gives it.
+        The network, as :func:`~dgl_orient.train.distributed.data_parallel` gives it. The terms of its
+        :class:`~dgl_orient.nn.AuxiliaryLoss` are added to the mean loss of each batch.
     optimizer : torch.optim.Optimizer
         Of its weights.
     batches : iterable
@@ -59,6 +61,9 @@ def train_epoch(
         with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             output = task.forward(model, graph, label)
         loss, count = task.loss(output, graph, label)
+        extra = take_auxiliary_loss(model)
+        if extra is not None:
+            loss = loss + count * extra
         batch_total = distributed.all_reduce_sum(
             torch.tensor([float(loss.detach()), count], dtype=torch.float64)
         )

@@ -7,7 +7,18 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from dgl_orient.models import DGCNN, RSCNN, DGCNNSeg, OrientedDGCNN, OrientedDGCNNSeg, OrientedRSCNN
+from dgl_orient.models import (
+    DGCNN,
+    RSCNN,
+    DGCNNSeg,
+    OrientedDGCNN,
+    OrientedDGCNNSeg,
+    OrientedRSCNN,
+    PointNet,
+    PointNet2,
+    PointNet2Seg,
+    PointNetSeg,
+)
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, plane
 
@@ -15,7 +26,24 @@ SIZES = [70, 41, 9]
 
 TINY = dict(num_orientations=2, orientation_k=8)
 COVARIANCE = dict(input_features="covariance", num_layers=0, hidden_feats=8, hidden_vectors=8)
+TRANSFORMS = dict(transform_feats=(8, 16), transform_head_feats=(8,))
+POINTNET = dict(widths=(8,), transformed_widths=(8, 16), head_feats=(12,), **TRANSFORMS)
+LEVELS = dict(level_sizes=(24, 8), max_neighbours=((8,), (8,)), global_widths=(16, 32))
+POINTNET2 = dict(radii=((0.8,), (1.5,)), widths=(((8, 8),), ((16,),)), head_feats=(12,), **LEVELS)
+SCALES = dict(radii=((0.5, 1.0), (1.5,)), widths=(((4, 8), (8,)), ((16,),)))
+SCALES |= dict(max_neighbours=((8, 12), (8,)), head_feats=(12,), level_sizes=(24, 8), global_widths=(16,))
 MODELS = {
+    "pointnet": lambda **kw: PointNet(5, **(POINTNET | kw)),
+    "pointnet parts": lambda **kw: PointNetSeg(5, **(POINTNET | kw)),
+    "pointnet normals": lambda **kw: PointNetSeg(2, "vectors", **(POINTNET | kw)),
+    "pointnet2": lambda **kw: PointNet2(5, **(POINTNET2 | kw)),
+    "pointnet2, scales": lambda **kw: PointNet2(5, **(SCALES | kw)),
+    "pointnet2 parts": lambda **kw: PointNet2Seg(
+        5, **(SCALES | dict(propagation_widths=((16,), (16,), (8,))) | kw)
+    ),
+    "pointnet2 normals": lambda **kw: PointNet2Seg(
+        2, "vectors", **(POINTNET2 | dict(propagation_widths=((16,), (16,), (8,))) | kw)
+    ),
     "dgcnn": lambda **kw: DGCNN(5, (8, 8, 16), 16, (12,), k=6, **kw),
     "rscnn": lambda **kw: RSCNN(5, (8, 8, 16, 32), (24, 8), (8, 8), (12,), **kw),
     "plain parts": lambda **kw: DGCNNSeg(5, "labels", 0, (8, 8), 16, (12,), k=6, **kw),
@@ -49,6 +77,7 @@ MODELS = {
     ),
 }
 PLAIN = ["dgcnn", "rscnn", "plain parts", "plain normals"]
+PLAIN += [name for name in MODELS if name.startswith("pointnet")]
 ORIENTED = [name for name in MODELS if name not in PLAIN]
 KIND = {name: "vectors" if "normals" in name else "invariant" for name in MODELS}
 PER = {name: "node" if "parts" in name or "normals" in name else "cloud" for name in MODELS}
@@ -175,11 +204,11 @@ def test_all_parameters_learn(name):
 
 def test_presets_and_defaults_run():
     cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
-    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN):
+    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN, PointNet, PointNet2):
         assert make.light(7)(cloud).shape == (2, 7)
         light = sum(p.numel() for p in make.light(7).parameters())
         assert light < 0.25 * sum(p.numel() for p in make(7).parameters())
-    for make in (DGCNNSeg, OrientedDGCNNSeg):
+    for make in (DGCNNSeg, OrientedDGCNNSeg, PointNetSeg, PointNet2Seg):
         assert make.light(7)(cloud).shape == make(7)(cloud).shape == (300, 7)
         assert make.light(1, out="vectors")(cloud).shape == (300, 1, 3)
 
