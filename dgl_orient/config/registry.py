@@ -113,6 +113,12 @@ MODELS = {
             "normals": "dgl_orient.models:OrientedDGCNNSeg",
         }
     ),
+    "oriented-pointnet2": ModelName(
+        {
+            "pointcls": "dgl_orient.models:OrientedPointNet2",
+            "partseg": "dgl_orient.models:OrientedPointNet2Seg",
+        }
+    ),
     "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
     "canonical-dgcnn": ModelName({"pointcls": "dgl_orient.models:CanonicalDGCNN"}),
     "dgcnn": ModelName(

@@ -6,6 +6,7 @@ from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
+from .oriented_pointnet2 import OrientedPointNet2, OrientedPointNet2Seg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .rscnn import RSCNN, OrientedRSCNN
@@ -21,6 +22,8 @@ __all__ = [
     "OrientedDGCNN",
     "OrientedDGCNNSeg",
     "OrientedNBody",
+    "OrientedPointNet2",
+    "OrientedPointNet2Seg",
     "OrientedRSCNN",
     "PointNet",
     "PointNet2",

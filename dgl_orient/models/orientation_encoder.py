@@ -66,6 +66,7 @@ class OrientedPoints(NamedTuple):
     feat: Tensor | None  #: (N, num_feats) invariant features of the points
     global_orient: Tensor  #: (B, F, 3, 3) of the point clouds
     graph: DGLGraph  #: the kNN graph of the points
+    vec: Tensor | None  #: (N, V, 3) equivariant input features of the points, if there are any
 
 
 class OrientationEncoder(nn.Module):
@@ -146,9 +147,8 @@ class OrientationEncoder(nn.Module):
         feats += [] if feat is None else [feat]
         if vec is not None:
             feats.append(to_local(scales.point.unsqueeze(1), vec.unsqueeze(2)).flatten(1))
-        return OrientedPoints(
-            scales.point, torch.cat(feats, 1) if feats else None, scales.global_orient, graph
-        )
+        initial = torch.cat(feats, 1) if feats else None
+        return OrientedPoints(scales.point, initial, scales.global_orient, graph, scales.vec)
 
     def _initial_feats(self, scales: ScaleOrientations, pos: Tensor, batch_num_nodes: Tensor) -> list[Tensor]:
         if self.initial_feats == "constant":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -13,7 +13,14 @@ from .._validation import check_choice
 from ..geometry import to_global, to_local
 from ..robust import robust_mean, subtract_robust_centroid
 
-__all__ = ["FrameAveraging", "Output", "covariance_axes", "frame_average"]
+__all__ = [
+    "FrameAveraging",
+    "Output",
+    "average_logits",
+    "covariance_axes",
+    "covariance_frames",
+    "frame_average",
+]
 
 Output = Literal["logits", "values", "vectors"]
 
@@ -95,22 +102,49 @@ def frame_average(
     ]
     if len(outputs) == 1:
         return outputs[0]
-    if output != "logits":
-        return torch.stack(outputs).mean(0)
-    mean = torch.stack(outputs).softmax(-1).mean(0)
+    return average_logits(outputs) if output == "logits" else torch.stack(outputs).mean(0)
+
+
+def average_logits(outputs: Sequence[Tensor]) -> Tensor:
+    """The logarithm of the mean of the probabilities that several logits ``(..., C)`` give.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.nn.frame_averaging import average_logits
+    >>> average_logits([torch.tensor([0.9, 0.1]).log(), torch.tensor([0.5, 0.5]).log()]).exp()
+    tensor([0.7000, 0.3000])
+    """
+    if len(outputs) == 1:
+        return outputs[0]
+    mean = torch.stack(list(outputs)).softmax(-1).mean(0)
     return mean.clamp_min(torch.finfo(mean.dtype).tiny).log()
+
+
+def covariance_frames(pos: Tensor, batch_num_nodes: Tensor, training: bool) -> list[Tensor]:
+    """The :func:`covariance_axes` at the points, ``(N, 3, 3)``, with each of the four choices of signs that
+    keep them rotation matrices; in training with one for each point cloud, sampled.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.nn.frame_averaging import covariance_frames
+    >>> pos, num_points = torch.rand(30, 3), torch.tensor([10, 20])
+    >>> [len(covariance_frames(pos, num_points, training)) for training in (True, False)]
+    [1, 4]
+    """
+    axes = covariance_axes(pos, batch_num_nodes)
+    choices = axes.new_tensor(_SIGNS).unsqueeze(1)  # (4, 1, 3)
+    if training:
+        choices = choices[torch.randint(len(choices), (len(axes),), device=axes.device)].unsqueeze(0)
+    return [(axes * signs).repeat_interleave(batch_num_nodes, 0) for signs in choices]
 
 
 def _canonical(graph: DGLGraph, training: bool) -> Iterator[tuple[Tensor, DGLGraph]]:
     """Frames ``(N, 3, 3)`` of the points, and the point clouds in their coordinates."""
     pos, num_points = graph.ndata["pos"], graph.batch_num_nodes()
     centered, _ = subtract_robust_centroid(pos, num_points.cpu())
-    axes = covariance_axes(pos, num_points)
-    choices = axes.new_tensor(_SIGNS).unsqueeze(1)  # (4, 1, 3)
-    if training:
-        choices = choices[torch.randint(len(choices), (len(axes),), device=axes.device)].unsqueeze(0)
-    for signs in choices:
-        frame = (axes * signs).repeat_interleave(num_points, 0)
+    for frame in covariance_frames(pos, num_points, training):
         clouds = graph.local_var()
         clouds.ndata["pos"] = to_local(frame, centered)
         for name in _VECTORS:

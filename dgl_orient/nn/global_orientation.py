@@ -43,7 +43,8 @@ class ScaleOrientations(NamedTuple):
     global_orient: Tensor  #: (B, F, 3, 3) of the point clouds
     point: Tensor  #: (N, L * F, 3, 3) of every scale, the points' own first and the point cloud's last
     canonical: Tensor  #: (N, F, 3) coordinates in the point cloud's orientations, O_glob^T (x - x̄)
-    inner_products: Tensor | None  #: (N, num_inner_products) of the input features' vectors, if there are any
+    vec: Tensor | None  #: (N, V, 3) the input features' vectors, if there are any
+    inner_products: Tensor | None  #: (N, num_inner_products) of these vectors
     projections: Tensor  #: (N, C) of the points on the vectors that give the point cloud's orientations
 
 
@@ -214,6 +215,7 @@ class GlobalOrientation(nn.Module):
             global_orient=self._fill_empty(graph, orients[-1]),
             point=torch.cat(point, 1),
             canonical=to_local(point[-1], centered.unsqueeze(1)),
+            vec=None if geometric is None else geometric[1],
             inner_products=None if geometric is None else inner_products(geometric[1]),
             projections=(centroid.vec[centroid.anchor] * direction.unsqueeze(1)).sum(2),
         )

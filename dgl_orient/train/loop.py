@@ -16,6 +16,7 @@ from .._init_args import describe
 from ..data import PointCloudLoader, point_cloud_loader
 from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16
+from .class_balance import with_class_balance
 from .engine import evaluate, train_epoch
 from .errors import check_weights, explain_errors, explain_worker_death
 from .finetune import initialise
@@ -208,7 +209,8 @@ class _Training:
         return tensorboard_log(self.records.log_path(run.number).parent, run.epoch + 1)
 
     def _train(self, run: Run, add: ScalarLog) -> None:
-        train = self._loader(self.splits.train, run)
+        balanced = with_class_balance(self.splits.train, self.settings.class_balance)
+        train = self._loader(balanced, run)
         val = self._loader(self.splits.val)
         while not run.is_over:
             with explain_errors(run.epoch + 1, self.records.last_path(run.number), self.settings):

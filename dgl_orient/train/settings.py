@@ -179,6 +179,13 @@ class Settings(Schema):
         pipelines=("partseg",),
         description="How far all parts of a cloud weigh alike in the loss: 0, all points do, to 1.",
     )
+    class_balance: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        pipelines=("pointcls", "partseg"),
+        description="How far rare classes are repeated in an epoch: 0, never, to 1, as frequent as the mean.",
+    )
     signed: bool = Field(
         True,
         pipelines=("normals",),

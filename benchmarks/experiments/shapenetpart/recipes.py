@@ -15,7 +15,7 @@ __all__ = ["EPOCHS", "NETWORKS", "category_run", "protocol_run"]
 #: Default epochs of a training.
 EPOCHS = 10
 
-_POINTS = 384
+_POINTS = 512
 _K = 12
 _SEG = {
     "preset": "light",
@@ -27,6 +27,7 @@ _SEG = {
 }
 #: The architectures.
 NETWORKS: Mapping[str, Mapping[str, object]] = {
+    "oriented-pointnet2": {"dropout": 0.2},
     "oriented-dgcnn": _SEG | {"orientation_k": _K},
     "dgcnn": _SEG,
 }
@@ -37,6 +38,8 @@ _GENERAL = {
     "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.8, 1.25]},
     "label_smoothing": 0.0,
     "part_balance": 0.5,
+    "class_balance": 0.5,
+    "ema_decay": 0.999,
 }
 #: Of the fine-tuning for a category.
 _PRETRAINED = "oriented-dgcnn-shapenetpart"
