@@ -27,6 +27,7 @@ _COLOURS = {
     "dgcnn": "#d55e00",
     "long-same": "#56b4e9",
     "long-augmented": "#cc79a7",
+    "long-hierarchy": "#e69f00",
     "long-robust": "#000000",
 }
 _STYLES = {"z": "-", "so3": "--", "z/z": ":", "z/so3": "-", "so3/so3": "--"}
@@ -75,8 +76,8 @@ def _curves(figure: Figure, results: Results) -> None:
         for model, trainings in results.protocol(task).items():
             for train, record in trainings.items():
                 _curve(axes, record, f"{model} {train}", factor)
-        for (kind, epochs), record in results.long().items() if task == "cls" else ():
-            _curve(axes, record, f"long-{kind}-{epochs} z", factor)
+        for (kind, epochs, train), record in results.long().items() if task == "cls" else ():
+            _curve(axes, record, f"long-{kind}-{epochs} {train}", factor)
         axes.set(xlabel="epoch", ylabel=f"validation {metric}")
         add_legend(axes)
 

@@ -113,8 +113,8 @@ def protocol_run(task: str, model: str, train: str, epochs: int, seed: int = 0, 
     return _run(f"{task}_{model}_{train}_{epochs}_{seed}", recipe, f"protocol {options}", quick)
 
 
-def long_run(kind: str, epochs: int, init: str | None = None, quick: bool = False) -> Run:
-    """A training of the oriented DGCNN beyond the time of the protocols, one of :data:`LONG`.
+def long_run(kind: str, epochs: int, init: str | None = None, train: str = "z", quick: bool = False) -> Run:
+    """A training beyond the time of the protocols, one of :data:`LONG`.
 
     Examples
     --------
@@ -124,11 +124,14 @@ def long_run(kind: str, epochs: int, init: str | None = None, quick: bool = Fals
     """
     # The path of a checkpoint means nothing on another machine.
     init = "" if init is None else f" --init {init if init in pretrained_models() else 'CPT'}"
-    recipe = _protocol_recipe("cls", "oriented-dgcnn", "z", epochs, seed=0)
+    recipe = _protocol_recipe("cls", "oriented-dgcnn", train, epochs, seed=0)
     for section, values in copy.deepcopy(dict(one_of(LONG, "long training", kind))).items():
         # Another network has arguments of its own.
         recipe[section] = values if "name" in values else recipe[section] | values
-    return _run(f"long_{kind}_{epochs}", recipe, f"long {kind} --epochs {epochs}{init}", quick)
+    name, rotations = f"long_{kind}_{epochs}", ""
+    if train != "z":
+        name, rotations = f"{name}_{train}", f" --train {train}"
+    return _run(name, recipe, f"long {kind} --epochs {epochs}{rotations}{init}", quick)
 
 
 def trial_run(name: str, quick: bool = False) -> Run:

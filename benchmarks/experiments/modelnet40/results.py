@@ -12,7 +12,7 @@ from ..training import Record
 from .evaluation import EVALUATIONS
 from .recipes import LONG, NETWORKS
 
-__all__ = ["BUDGET", "Results", "Trainings", "cpu_minutes", "minutes"]
+__all__ = ["BUDGET", "Results", "Trainings", "cpu_minutes", "long_name", "minutes"]
 
 #: Minutes of two cores for a training.
 BUDGET = 60
@@ -52,23 +52,49 @@ class Results:
                     trainings.setdefault(model, {})[train] = best
         return trainings
 
-    def long(self) -> dict[tuple[str, int], Record]:
-        """Long trainings by kind and epochs."""
+    def long(self) -> dict[tuple[str, int, str], Record]:
+        """Long trainings by kind, epochs and rotations."""
         names = [name for name in self.runs if name.startswith("long_")]
-        names.sort(key=lambda name: list(LONG).index(name.split("_")[1]))
-        return {(name.split("_")[1], self.runs[name]["epochs"]): self.runs[name] for name in names}
+        names.sort(key=lambda name: list(LONG).index(long_name(name)[0]))
+        return {long_name(name): self.runs[name] for name in names}
 
-    def summary(self) -> dict[str, dict[str, dict[str, object]]]:
-        """Task to network to figures of its longest trainings.
+    def summary(self) -> dict[str, dict[str, object]]:
+        """Task to network to figures of its longest trainings, and those of the best ``long`` training.
 
         By protocol, instance accuracy in percent or the mean 1 - cos of normals; epochs by training; minutes
-        of two cores and of the clock, of the longer training.
+        of two cores and of the clock, of the longer training. The best long training is that with the highest
+        accuracy on the validation set.
         """
-        return {
+        summary: dict[str, dict[str, object]] = {
             task: {model: _figures(task, trainings) for model, trainings in self.protocol(task).items()}
             for task in NETWORKS
             if self.protocol(task)
         }
+        by_z = {key: record for key, record in self.long().items() if key[2] == "z"}
+        if by_z:
+            kind, epochs, _ = best = max(by_z, key=lambda key: by_z[key]["val"]["accuracy"])
+            pair = [by_z[best], self.long().get((kind, epochs, "so3"))]
+            tests = {name: test for record in pair if record for name, test in record["tests"].items()}
+            summary["long"] = {name: round(100 * test["accuracy"], 2) for name, test in tests.items()} | {
+                "kind": kind,
+                "network": by_z[best]["recipe"]["model"]["name"],
+                "epochs": epochs,
+                "cpu_hours": round(cpu_minutes(by_z[best]) / 60, 2),
+            }
+        return summary
+
+
+def long_name(run: str) -> tuple[str, int, str]:
+    """Kind, epochs and rotations of a long training, from the name of its run.
+
+    Examples
+    --------
+    >>> from benchmarks.experiments.modelnet40.results import long_name
+    >>> long_name("long_augmented_50"), long_name("long_hierarchy_35_so3")
+    (('augmented', 50, 'z'), ('hierarchy', 35, 'so3'))
+    """
+    _, kind, epochs, *rotations = run.split("_")
+    return kind, int(epochs), rotations[0] if rotations else "z"
 
 
 def _figures(task: str, trainings: Mapping[str, Record]) -> dict[str, object]:

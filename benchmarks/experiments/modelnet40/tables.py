@@ -11,7 +11,7 @@ from ..results_page import describe_machine, table
 from ..training import Record
 from .evaluation import SPLITS, VOTES
 from .recipes import LONG, NETWORKS
-from .results import Results, Trainings, cpu_minutes, minutes
+from .results import Results, Trainings, cpu_minutes, long_name, minutes
 
 __all__ = ["PAPER", "label", "make_tables"]
 
@@ -55,7 +55,10 @@ def label(run: str) -> str:
     ('dgcnn so3', 'long-augmented-50 z')
     """
     words = run.split("_")
-    return f"{'-'.join(words)} z" if words[0] == "long" else f"{words[1]} {words[2]}"
+    if words[0] != "long":
+        return f"{words[1]} {words[2]}"
+    kind, epochs, rotations = long_name(run)
+    return f"long-{kind}-{epochs} {rotations}"
 
 
 def _classification(models: Trainings) -> str:
@@ -98,14 +101,17 @@ def _times(models: Trainings) -> str:
 
 def _long(results: Results) -> str:
     rows = []
-    for (kind, epochs), record in results.long().items():
+    for (kind, epochs, train), record in results.long().items():
         origin, tests = record.get("initial_weights"), record["tests"]
-        rows.append([kind, _describe(LONG[kind]) or "-", epochs, record["best_epoch"]])
+        rows.append([kind, _HEADS[f"{train}/{train}"].partition("/")[0], _describe(LONG[kind]) or "-"])
+        rows[-1] += [epochs, record["best_epoch"]]
         rows[-1].append(f"{origin['protocol']}, {origin['num_epochs']} epochs" if origin else "-")
-        rows[-1] += _percents([record["val"], tests["z/z"], tests["z/so3"]], 100)
-        rows[-1] += [f"{100 * tests['z/so3']['class_accuracy']:.1f}", *_minutes(record)]
-    head = ["training", "changes of the recipe", "epochs", "best epoch", "initialised from", "validation"]
-    head += ["z/z", "z/SO(3)", "class accuracy, z/SO(3)", "minutes", "CPU minutes"]
+        rows[-1] += _percents([record["val"]], 100)
+        rows[-1] += [f"{100 * tests[name]['accuracy']:.1f}" if name in tests else "-" for name in _HEADS]
+        last = list(tests.values())[-1]
+        rows[-1] += [f"{100 * last['class_accuracy']:.1f}", *_minutes(record), f"{record['params']:,}"]
+    head = ["training", "rotations", "changes of the recipe", "epochs", "best epoch", "initialised from"]
+    head += ["validation", *_HEADS.values(), "class accuracy, SO(3)", "minutes", "CPU minutes", "parameters"]
     return table(head, rows)
 
 
@@ -175,7 +181,9 @@ def _effects(results: Results) -> str:
             [f"{VOTES[-1]} votes", f"voting, {label(run)}, {record['epochs']} epochs", votes - single]
         )
     protocol = results.protocol("cls").get("oriented-dgcnn", {}).get("z")
-    for (kind, epochs), record in results.long().items() if protocol else ():
+    for (kind, epochs, train), record in results.long().items() if protocol else ():
+        if train != "z":
+            continue
         effect = 100 * (record["val"]["accuracy"] - protocol["val"]["accuracy"])
         how = f"long {kind}, {epochs} epochs, against {protocol['epochs']} epochs by the protocol"
         rows.append(["longer training", how, effect])

@@ -41,10 +41,10 @@ def train_protocol(
 
 
 def train_long(
-    kind: str, epochs: int, init: str | None, folders: Folders, raw_dir: Path, quick: bool
+    kind: str, train: str, epochs: int, init: str | None, folders: Folders, raw_dir: Path, quick: bool
 ) -> None:
-    """Train the oriented DGCNN for long, perhaps initialised from a checkpoint or a pretrained model."""
-    run = long_run(kind, epochs, init, quick)
+    """Train a network for long, perhaps initialised from a checkpoint or a pretrained model."""
+    run = long_run(kind, epochs, init, train, quick)
     initial = None if init is None else load_trained_model(init)
     if initial is not None:
         run = replace(run, initial_weights=_origin(initial))

@@ -44,8 +44,11 @@ def test_training_with_so3_differs_in_the_protocol_alone():
 def test_long_training_changes_the_protocols_recipe_as_listed(kind):
     expected = copy.deepcopy(protocol_run("cls", "oriented-dgcnn", "z", 9).recipe)
     for section, values in LONG[kind].items():
-        expected[section] |= values
+        expected[section] = values if "name" in values else expected[section] | values
     assert long_run(kind, 9).recipe == check(expected)
+    assert differences(long_run(kind, 9, train="so3").recipe, check(expected)) == [
+        "general_pipeline.protocol"
+    ]
 
 
 def test_unknown_names_are_refused():
