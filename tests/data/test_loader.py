@@ -139,7 +139,7 @@ def test_processes_share_the_batches_of_one(world_size, workers):
 
 @pytest.mark.parametrize("dataset", [Balls(9), Unlabelled(9)], ids=["labelled", "unlabelled"])
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_process_without_a_share_gets_a_graph_of_no_clouds(dataset, workers):
+def test_a_process_without_clouds_gets_a_graph_of_no_clouds(dataset, workers):
     loader = point_cloud_loader(dataset, 4, rank=1, world_size=2, num_workers=workers)
     batches = list(loader)
     assert len(batches) == len(loader) == 3
