@@ -90,12 +90,12 @@ def check_probability(**values: float) -> None:
             raise DGLError(f"Expected {name} to be a number of at least 0 and below 1, got {value!r}.")
 
 
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Raise unless the named value is one of the choices of a ``Literal``."""
-    if value not in get_args(choices):
-        raise DGLError(
-            f"Expected {name} to be one of {', '.join(map(str, get_args(choices)))}, got {value!r}."
-        )
+def check_choice(name: str, value: object, choices: object) -> str:
+    """The named value, if it is one of the choices of a ``Literal``."""
+    known = get_args(choices)
+    if value not in known:
+        raise DGLError(f"Expected {name} to be one of {', '.join(map(repr, known))}, got {value!r}.")
+    return value
 
 
 def check_level_sizes(level_sizes: Sequence[int | float]) -> None:

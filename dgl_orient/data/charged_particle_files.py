@@ -9,8 +9,8 @@ import numpy as np
 from dgl import DGLError
 
 from .._atomic import reason
-from .._validation import PositiveInt, as_integer, check_integer
-from .choices import Split, Transform, check_choice
+from .._validation import PositiveInt, as_integer, check_choice, check_integer
+from .choices import Split, Transform
 from .coordinates import float32_offset
 from .dataset import PointCloudDataset, PointClouds
 from .io.tables import in_float32_range

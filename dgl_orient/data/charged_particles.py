@@ -7,8 +7,15 @@ from typing import get_args
 
 import numpy as np
 
-from .._validation import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, check_integer
-from .choices import CappedQuantity, Split, Transform, check_choice
+from .._validation import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    check_choice,
+    check_integer,
+)
+from .choices import CappedQuantity, Split, Transform
 from .dataset import PointCloudDataset, PointClouds
 from .simulation import Physics, check_positive, simulate
 

@@ -10,8 +10,8 @@ from typing import get_args
 import numpy as np
 from dgl import DGLError
 
-from .._validation import Fraction, PositiveInt, check_integer
-from .choices import Axis, FolderSplit, Split, Transform, check_choice
+from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .choices import Axis, FolderSplit, Split, Transform
 from .dataset import PointCloudDataset, PointClouds
 from .features import Feature, check_features
 from .folder_files import FileReader, bad_files, digest, num_distinct, warn_about_copies, warn_about_splits

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from dgl import DGLError
 
-from .._validation import Fraction, PositiveInt, check_integer
-from .choices import Axis, OfficialSplit, SamplingMethod, Transform, check_choice
+from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .choices import Axis, OfficialSplit, SamplingMethod, Transform
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout

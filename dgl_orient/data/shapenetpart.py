@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from dgl import DGLError
 
-from .._validation import PositiveInt, check_integer
-from .choices import Axis, OfficialSplit, Transform, check_choice
+from .._validation import PositiveInt, check_choice, check_integer
+from .choices import Axis, OfficialSplit, Transform
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout

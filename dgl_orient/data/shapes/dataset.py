@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
-from ..._validation import PositiveInt, check_integer
-from ..choices import Axis, Split, Transform, check_choice
+from ..._validation import PositiveInt, check_choice, check_integer
+from ..choices import Axis, Split, Transform
 from ..dataset import PointCloudDataset, PointClouds
 from ..progress import progress_bar
 from ..random_stream import RandomStream
