@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import Annotated, get_args
 
 import numpy as np
 import torch
 from dgl import DGLError, DGLGraph
 from dgl.utils import expand_as_pair
+from pydantic.v1 import Field
 from torch import Tensor, nn
+
+# Types of arguments with bounds, which the schema of recipes reads from signatures.
+
+PositiveInt = Annotated[int, Field(ge=1)]
+NonNegativeInt = Annotated[int, Field(ge=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+NonNegativeFloat = Annotated[float, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, lt=1)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+#: A number of points, or a fraction of those of the level below.
+LevelSize = PositiveInt | Fraction
 
 # Arguments: integers, probabilities, choices.
 
@@ -78,12 +90,12 @@ def check_probability(**values: float) -> None:
             raise DGLError(f"Expected {name} to be a number of at least 0 and below 1, got {value!r}.")
 
 
-def check_choice(name: str, value: object, choices: object) -> None:
-    """Raise unless the named value is one of the choices of a ``Literal``."""
-    if value not in get_args(choices):
-        raise DGLError(
-            f"Expected {name} to be one of {', '.join(map(str, get_args(choices)))}, got {value!r}."
-        )
+def check_choice(name: str, value: object, choices: object) -> str:
+    """The named value, if it is one of the choices of a ``Literal``."""
+    known = get_args(choices)
+    if value not in known:
+        raise DGLError(f"Expected {name} to be one of {', '.join(map(repr, known))}, got {value!r}.")
+    return value
 
 
 def check_level_sizes(level_sizes: Sequence[int | float]) -> None:

@@ -127,7 +127,7 @@ def _check_arguments(
     pos: Tensor,
     outputs: Sequence[str],
     batch_num_nodes: Sequence[int] | None,
-    per: str,
+    per: Per,
     symmetries: Sequence[str],
     trials: int,
 ) -> None:

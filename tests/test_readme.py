@@ -116,13 +116,13 @@ def test_a_command_that_does_not_work_is_found(command, reader):
         reader.types(command.split())
 
 
-def test_every_verb_has_a_row_and_an_example():
-    verbs = ["configure", "configure-apply", "train", "apply", "export", "recipe list", "recipe get"]
+def test_every_command_has_a_row_and_an_example():
+    names = ["configure", "configure-apply", "train", "apply", "export", "recipe list", "recipe get"]
     rows = re.findall(
         r"^\| `([\w -]+)` \| [^|]+ \| `dgl-orient ([^`|]+)` \|$", README.read_text("utf-8"), re.M
     )
-    assert {verb for verb, _ in rows} >= {*verbs}
-    assert all(example.startswith(f"{verb} ") or example == verb for verb, example in rows)
+    assert {name for name, _ in rows} >= {*names}
+    assert all(example.startswith(f"{name} ") or example == name for name, example in rows)
 
 
 def test_extras_and_versions_that_are_named_fit():

@@ -195,7 +195,7 @@ def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> T
 
 
 def check_model(recipe: Mapping[str, object]) -> None:
-    """Raise if the model refuses its arguments, or cannot be fine-tuned as the recipe says.
+    """Raise if the model refuses its arguments together, or cannot be fine-tuned as the recipe says.
 
     No data are needed for it: the numbers of classes and of parts are not known yet.
 
@@ -204,9 +204,9 @@ def check_model(recipe: Mapping[str, object]) -> None:
     >>> from dgl_orient.config.build import check_model
     >>> from dgl_orient.config.recipe import check
     >>> recipe = {"pipeline_name": "pointcls", "data": {"name": "shapes"}}
-    >>> check_model(check(recipe | {"model": {"name": "dgcnn", "embed_feats": 0}}))
+    >>> check_model(check(recipe | {"model": {"name": "oriented-dgcnn", "level_sizes": [64, 256]}}))
     Traceback (most recent call last):
-    dgl._ffi.base.DGLError: Expected embed_feats to be an integer of at least 1, got 0.
+    dgl._ffi.base.DGLError: Expected level_sizes that do not grow, got (64, 256).
     """
     settings = Settings.of(recipe["general_pipeline"])
     # A network of one's own need not know the device without memory.

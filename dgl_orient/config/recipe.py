@@ -20,6 +20,8 @@ from .sections import data_section
 
 __all__ = ["RecipeError", "check", "check_apply", "data_arguments", "load", "read"]
 
+_MAX_BYTES = 1 << 18
+
 
 class RecipeError(DGLError):
     """The problems of a recipe, a sentence for each.
@@ -38,12 +40,26 @@ class RecipeError(DGLError):
 def read(path: str | Path) -> dict:
     """The content of a recipe's file, not yet checked."""
     # A checkpoint's recipe is checked where no YAML is installed, too.
-    from .strict_yaml import read_yaml
+    import yaml
+
+    from .yaml_loader import RecipeLoader
 
     try:
-        content = read_yaml(path)
-    except ValueError as error:
-        raise RecipeError([str(error)]) from error
+        with open(path, "rb") as file:
+            written = file.read(_MAX_BYTES + 1)
+        if len(written) > _MAX_BYTES:
+            raise RecipeError([f"{path} is larger than 256 KB, which no recipe is; name a YAML file."])
+        content = yaml.load(written.decode("utf-8-sig"), RecipeLoader)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path, or no UTF-8
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise RecipeError([f"Cannot read {str(path)!r}: {reason}; name a YAML file."]) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        what = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
+        line = f" in line {mark.line + 1}" if mark else ""
+        raise RecipeError([f"{path} is not a recipe in YAML: {str(what).splitlines()[0]}{line}."]) from error
+    except RecursionError as error:
+        raise RecipeError([f"{path} is nested more levels deep than any recipe is."]) from error
     if not isinstance(content, dict) or not content:
         held = "is empty" if content is None else f"holds {shown(content)}"
         raise RecipeError(

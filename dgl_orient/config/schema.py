@@ -12,6 +12,7 @@ from pydantic.v1 import Field, create_model, errors, validator
 from .._messages import nearest, shown
 from .._problems import Problem, problem_at
 from .._schema import Schema
+from ..data.choices import CloudFormat
 from ..train.settings import Settings
 from . import registry
 from .registry import DGLGO_PIPELINES, PIPELINES
@@ -118,7 +119,7 @@ class InferenceSettings(Schema):
     null_is_default: ClassVar[bool] = True
 
     batch_size: int = Field(32, ge=1, description="Clouds in a batch.")
-    file_format: Literal["ply", "npz"] | None = Field(
+    file_format: CloudFormat | None = Field(
         None, description="Format of the clouds that are written: ply or npz."
     )
     save_path: str | None = Field(

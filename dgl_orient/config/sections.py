@@ -13,9 +13,10 @@ import types
 import typing
 from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic.v1 import Field, create_model
+from pydantic.v1 import Field, confloat, conint, create_model
 
 from .._schema import Schema
 from ..train.settings import MAX_POINTS
@@ -25,8 +26,8 @@ __all__ = ["SPLITS", "Section", "data_section", "model_section"]
 
 SPLITS = ("train", "val", "test")
 
-#: Upper bounds of arguments, by name: what a recipe in a stranger's checkpoint can cost.
-_AT_MOST = {"num_points": MAX_POINTS}
+#: Bounds of arguments, by name: what a recipe in a stranger's checkpoint can cost.
+_BOUNDS = {"num_points": {"le": MAX_POINTS}}
 #: The default of optional keys, which is never read; None would allow null.
 _NOT_GIVEN = "not given"
 _PRESETS = {
@@ -74,12 +75,12 @@ def _section(name: str, cls: type, given: tuple[str, ...], per_split: tuple[str,
         fields["preset"] = (Literal[tuple(presets)], Field("full", description=described))
     documented = _documented(cls)
     for key, (hint, default) in _arguments(cls, given).items():
-        kind, bounds = _plain_type(hint), _bounds(key, hint)
+        kind = _plain_type(hint, _BOUNDS.get(key, {}))
         if kind is not None and key in per_split:
-            each = {split: (kind, Field(_NOT_GIVEN, **bounds)) for split in SPLITS}
+            each = {split: (kind, Field(_NOT_GIVEN)) for split in SPLITS}
             kind = kind | create_model(f"{key} of splits", __base__=Section, **each)
         if kind is not None:
-            fields |= _field(key, kind, default, description=documented.get(key), **bounds)
+            fields |= _field(key, kind, default, description=documented.get(key))
     return create_model(cls.__name__, __base__=Section, **fields)
 
 
@@ -124,42 +125,41 @@ def _hints(function: Callable) -> dict[str, object]:
     return evaluated
 
 
-def _plain_type(hint: object) -> object:
-    """The part of a type that numbers, strings, lists and maps can be; None if there is none."""
+def _plain_type(hint: object, bounds: Mapping[str, float] = MappingProxyType({})) -> object:
+    """The part of a type that numbers, strings, lists and maps can be; None if there is none.
+
+    Bounds of numbers are those of ``Annotated[int, Field(ge=1)]``, and the given ones.
+    """
     origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if origin is Annotated:
+        notes = {name: getattr(note, name, None) for note in parts[1:] for name in ("gt", "ge", "lt", "le")}
+        return _plain_type(
+            parts[0], bounds | {name: each for name, each in notes.items() if each is not None}
+        )
     if origin in (typing.Union, types.UnionType):
-        kept = [_plain_type(part) for part in parts if part is not types.NoneType]
+        kept = [_plain_type(part, bounds) for part in parts if part is not types.NoneType]
         # Integers first, for an integer is a floating-point number too.
-        kept = sorted((each for each in kept if each is not None), key=lambda each: each is float)
+        kept = sorted((each for each in kept if each is not None), key=_is_float)
         null = [types.NoneType] if types.NoneType in parts else []
         return functools.reduce(operator.or_, kept + null) if kept else None
     if hint in (Any, object, types.NoneType):
         return Any
+    if hint in (int, float) and bounds:
+        return (conint if hint is int else confloat)(**bounds)
     if hint in (bool, int, float, str) or origin is Literal:
         return hint
     if hint is Path:
         return str
     if typing.is_typeddict(hint):
         return _options_section(hint)
-    if origin is Annotated:
-        return _plain_type(parts[0])
     if origin in (list, tuple, Sequence):
         items = [each if each is ... else _plain_type(each) for each in parts]
         return None if None in items else origin[tuple(items)] if items else Sequence[Any]
     return Mapping[str, Any] if origin in (dict, Mapping) else None
 
 
-def _bounds(key: str, hint: object) -> dict[str, float]:
-    """Bounds of a number that its name or its type implies: ``Annotated[int, Field(ge=1)]``."""
-    kind, *notes = typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
-    union = typing.get_origin(kind) in (typing.Union, types.UnionType)
-    if not any(part in (int, float) for part in (typing.get_args(kind) if union else (kind,))):
-        return {}
-    bounds = {"le": _AT_MOST[key]} if key in _AT_MOST else {}
-    for note in notes:
-        declared = {name: getattr(note, name, None) for name in ("gt", "ge", "lt", "le")}
-        bounds |= {name: bound for name, bound in declared.items() if bound is not None}
-    return bounds
+def _is_float(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, float)
 
 
 def _documented(cls: type) -> dict[str, str]:

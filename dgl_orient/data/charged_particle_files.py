@@ -9,8 +9,8 @@ import numpy as np
 from dgl import DGLError
 
 from .._atomic import reason
-from .._validation import as_integer, check_integer
-from .choices import Split, Transform, check_choice
+from .._validation import PositiveInt, as_integer, check_choice, check_integer
+from .choices import Split, Transform
 from .coordinates import float32_offset
 from .dataset import PointCloudDataset, PointClouds
 from .io.tables import in_float32_range
@@ -64,7 +64,6 @@ class ChargedParticleFiles(PointCloudDataset):
     """
 
     gravity = None  #: there is no upright axis
-    per_split_args = ("size",)
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class ChargedParticleFiles(PointCloudDataset):
         split: Split = "train",
         suffix: str | None = None,
         frames: tuple[int, int] = (30, 40),
-        size: int | None = None,
+        size: PositiveInt | None = None,
         save_dir: str | Path | None = None,
         transform: Transform | None = None,
         seed: int = 0,

@@ -7,8 +7,15 @@ from typing import get_args
 
 import numpy as np
 
-from .._validation import check_integer
-from .choices import CappedQuantity, Split, Transform, check_choice
+from .._validation import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    check_choice,
+    check_integer,
+)
+from .choices import CappedQuantity, Split, Transform
 from .dataset import PointCloudDataset, PointClouds
 from .simulation import Physics, check_positive, simulate
 
@@ -85,24 +92,23 @@ class ChargedParticles(PointCloudDataset):
     """
 
     gravity = None  #: there is no upright axis
-    per_split_args = ("size",)
 
     def __init__(
         self,
         split: Split = "train",
         num_particles: int = 10,
-        size: int | None = None,
-        start: int = 0,
-        horizon: int = 1000,
-        loc_std: float | None = None,
-        vel_norm: float = 0.5,
+        size: PositiveInt | None = None,
+        start: NonNegativeInt = 0,
+        horizon: PositiveInt = 1000,
+        loc_std: PositiveFloat | None = None,
+        vel_norm: NonNegativeFloat = 0.5,
         interaction_strength: float = 1.0,
         dt: float = 0.001,
         box: float | None = None,
         force_cap: float | None = None,
         cap: CappedQuantity = "norm",
         staggered: bool = False,
-        noise: float = 0.0,
+        noise: NonNegativeFloat = 0.0,
         seed: int = 0,
         save_dir: str | Path | None = None,
         transform: Transform | None = None,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal
 
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 
 __all__ = [
     "Axis",
     "CappedQuantity",
+    "CloudFormat",
     "FixedPointsMethod",
     "FolderSplit",
     "OfficialSplit",
@@ -18,7 +19,6 @@ __all__ = [
     "SamplingMethod",
     "Split",
     "Transform",
-    "check_choice",
 ]
 
 Split = Literal["train", "val", "test"]
@@ -33,19 +33,6 @@ FixedPointsMethod = Literal["random", "first", "farthest", "random_farthest"]
 #: Rotations in training / in validation and test.
 ProtocolName = Literal["z/z", "z/so3", "so3/so3"]
 CappedQuantity = Literal["norm", "component"]
+#: Of clouds that are written with predictions.
+CloudFormat = Literal["ply", "npz"]
 Transform = Callable[[DGLGraph], DGLGraph]
-
-
-def check_choice(name: str, value: object, choices: object) -> str:
-    """The value, if it is one of the choices of a ``Literal``.
-
-    Examples
-    --------
-    >>> from dgl_orient.data.choices import Split, check_choice
-    >>> check_choice("split", "val", Split)
-    'val'
-    """
-    known = get_args(choices)
-    if value not in known:
-        raise DGLError(f"Expected {name} to be one of {', '.join(map(repr, known))}, got {value!r}.")
-    return value

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -107,8 +106,6 @@ class PointCloudDataset(DGLDataset):
         Their indices among all that were processed together, ``(len(dataset),)``.
     """
 
-    #: Arguments of the constructor that may differ between splits, such as ``{"train": 1024, "val": 256}``.
-    per_split_args: ClassVar[tuple[str, ...]] = ()
     clouds: PointClouds
     rows: np.ndarray | None = None
 

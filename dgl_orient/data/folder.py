@@ -10,8 +10,8 @@ from typing import get_args
 import numpy as np
 from dgl import DGLError
 
-from .._validation import check_integer
-from .choices import Axis, FolderSplit, Split, Transform, check_choice
+from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .choices import Axis, FolderSplit, Split, Transform
 from .dataset import PointCloudDataset, PointClouds
 from .features import Feature, check_features
 from .folder_files import FileReader, bad_files, digest, num_distinct, warn_about_copies, warn_about_splits
@@ -116,10 +116,10 @@ class FolderDataset(PointCloudDataset):
         self,
         raw_dir: str | Path,
         split: FolderSplit = "train",
-        num_points: int | None = 1024,
+        num_points: PositiveInt | None = 1024,
         normals: bool = False,
-        val_fraction: float = 0.1,
-        test_fraction: float = 0.2,
+        val_fraction: Fraction = 0.1,
+        test_fraction: Fraction = 0.2,
         split_seed: int = 0,
         sample_seed: int = 0,
         columns: Sequence[int] | Sequence[str] | None = None,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 import dgl
 import numpy as np
@@ -11,10 +11,23 @@ import torch
 from dgl import DGLError, DGLGraph
 from dgl.dataloading import GraphCollator, GraphDataLoader
 from torch.utils.data import Dataset, Sampler
+from torch.utils.data._utils import signal_handling
 
 from .._validation import as_integer, check_epoch, check_integer
 
-__all__ = ["DistributedBatchSampler", "PointCloudLoader", "common_attributes", "point_cloud_loader"]
+__all__ = [
+    "DistributedBatchSampler",
+    "PointCloudLoader",
+    "WorkerDeath",
+    "common_attributes",
+    "point_cloud_loader",
+]
+
+_DEATH = re.compile(r"DataLoader worker .*(exited unexpectedly|killed by signal)")
+
+
+class WorkerDeath(DGLError):
+    """A worker process has died before it gave its batches."""
 
 
 def point_cloud_loader(
@@ -107,18 +120,17 @@ class PointCloudLoader(GraphDataLoader):
         _set_epoch(self.dataset, number)
 
     def __iter__(self) -> Iterator[DGLGraph | list]:
-        batches = super().__iter__()
-        while True:
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            except Exception as error:
-                if self.num_workers == 0:
-                    raise
-                _end_workers(batches)
-                raise _worker_error(error) from error
-            yield batch
+        batches = None
+        try:
+            batches = super().__iter__()
+            _wait_with_death(batches)
+            yield from batches
+        except Exception as error:
+            if self.num_workers == 0:
+                raise
+            if batches is not None:
+                batches._shutdown_workers()
+            raise _worker_error(error) from error
 
 
 class DistributedBatchSampler(Sampler):
@@ -245,21 +257,28 @@ def _one_thread(worker: int) -> None:
     dgl.utils.set_num_threads(1)
 
 
-def _end_workers(batches: Iterator) -> None:
-    """End the other workers now: PyTorch raises at any later line when one more of them dies."""
-    with suppress(RuntimeError):
-        batches._shutdown_workers()
+def _wait_with_death(batches: Iterator) -> None:
+    """Raise the death of a worker where the next batch is awaited, which takes up to five seconds.
+
+    PyTorch raises it at any line of the main process, also while a file is written or a process is forked,
+    where it can be lost or garbled.
+    """
+    if getattr(batches, "_worker_pids_set", False):
+        signal_handling._remove_worker_pids(id(batches))
+        batches._worker_pids_set = False
 
 
 def _worker_error(error: Exception) -> DGLError:
     """The error of a worker without its traceback, which is in the cause."""
-    lines = str(error).strip().splitlines()
-    message = lines[-1].partition(": ")[2] if lines else ""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    in_worker = lines[0].startswith("Caught ")
+    # A pipe that breaks in this process is one to a worker whose death PyTorch has not noticed yet.
+    if not in_worker and (isinstance(error, (EOFError, OSError)) or _DEATH.search(lines[0])):
+        return WorkerDeath(
+            "A worker process that prepares batches was ended from outside, perhaps because memory ran out; "
+            "lower num_workers or the batch size."
+        )
+    message = lines[-1].partition(": ")[2]
     if isinstance(error, DGLError) and message:
         return DGLError(message)
-    if isinstance(error, (EOFError, OSError)) and not str(error).startswith("Caught "):
-        # Not raised in the worker but by the pipe to it, before PyTorch has noticed its death.
-        lines = [f"DataLoader worker exited unexpectedly ({error})"]
-    return DGLError(
-        f"A worker process could not load a batch: {' '.join(lines[-1:]) or type(error).__name__}"
-    )
+    return DGLError(f"A worker process could not load a batch: {lines[-1]}")

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from dgl import DGLError
 
-from .._validation import check_integer
-from .choices import Axis, OfficialSplit, SamplingMethod, Transform, check_choice
+from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .choices import Axis, OfficialSplit, SamplingMethod, Transform
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout
@@ -82,7 +82,6 @@ class ModelNet40(PointCloudDataset):
 
     gravity: Axis = "y"
     sampling: SamplingMethod = "farthest"
-    per_split_args = ("num_points",)
     _set_name = "modelnet40"
     _subset: tuple[str, ...] | None = None
 
@@ -90,9 +89,9 @@ class ModelNet40(PointCloudDataset):
         self,
         raw_dir: str | Path,
         split: OfficialSplit = "train",
-        num_points: int | None = 1024,
+        num_points: PositiveInt | None = 1024,
         normals: bool = False,
-        val_fraction: float = 0.1,
+        val_fraction: Fraction = 0.1,
         split_seed: int = 0,
         save_dir: str | Path | None = None,
         transform: Transform | None = None,

@@ -6,7 +6,8 @@ from typing import NamedTuple, get_args
 
 from dgl import DGLError
 
-from .choices import Axis, ProtocolName, check_choice
+from .._validation import check_choice
+from .choices import Axis, ProtocolName
 from .transforms import RandomRotate
 
 __all__ = ["PROTOCOLS", "Protocol", "protocol"]

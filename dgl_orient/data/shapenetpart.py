@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from dgl import DGLError
 
-from .._validation import check_integer
-from .choices import Axis, OfficialSplit, Transform, check_choice
+from .._validation import PositiveInt, check_choice, check_integer
+from .choices import Axis, OfficialSplit, Transform
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
 from .downloads import check_files, find_layout
@@ -122,7 +122,6 @@ class ShapeNetPart(PointCloudDataset):
     """
 
     gravity: Axis = "y"
-    per_split_args = ("num_points",)
     num_classes = len(_NAMES)
     num_parts = _STARTS[-1]
     class_names = list(_NAMES)
@@ -133,7 +132,7 @@ class ShapeNetPart(PointCloudDataset):
         self,
         raw_dir: str | Path,
         split: OfficialSplit = "train",
-        num_points: int | None = 2048,
+        num_points: PositiveInt | None = 2048,
         normals: bool = False,
         category: Category | None = None,
         sample_seed: int = 0,

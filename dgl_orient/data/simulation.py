@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from tqdm import tqdm
 
-from .._validation import as_integer
-from .choices import CappedQuantity, check_choice
+from .._validation import as_integer, check_choice
+from .choices import CappedQuantity
 from .progress import progress_bar
 
 __all__ = ["Physics", "energy", "simulate"]

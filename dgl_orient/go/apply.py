@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from ..config.build import data_set, dataset_metadata
 from ..data import PointCloudDataset
+from ..data.choices import CloudFormat, Split
 from ..train.predict import predict
 from ..train.progress import has_terminal
 from ..zoo.category_proposal import CategoryProposer
@@ -34,7 +35,7 @@ def apply(
     output: str | Path | None = None,
     batch_size: int = 32,
     device: str = "cpu",
-    file_format: str | None = None,
+    file_format: CloudFormat | None = None,
     category: str | None = None,
     columns: Sequence[int] | Sequence[str] | None = None,
     seed: int = 0,
@@ -126,11 +127,11 @@ def apply(
 def apply_data(
     checkpoint: str | Path | TrainedModel,
     data: Mapping[str, object],
-    split: str = "test",
+    split: Split = "test",
     output: str | Path | None = None,
     batch_size: int = 32,
     device: str = "cpu",
-    file_format: str | None = None,
+    file_format: CloudFormat | None = None,
     overwrite: bool = False,
     progress: bool = True,
 ) -> Applied:

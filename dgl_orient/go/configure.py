@@ -43,7 +43,7 @@ def configure(
     model: str | None = None,
     cfg: str | Path | None = None,
     plugins: Sequence[str] = (),
-    size: str | None = None,
+    size: Literal["small", "full"] | None = None,
     init_from: str | Path | None = None,
 ) -> Path:
     """Write a recipe for training.

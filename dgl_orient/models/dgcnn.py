@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_integers
+from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..graph import knn_graph
 from ..nn.frame_averaging import frame_average
 from .blocks import CloudClassifier, EdgeConvs, ModelInputs, model_inputs, raw_features
@@ -60,15 +60,15 @@ class DGCNN(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (64, 64, 128, 256),
-        embed_feats: int = 1024,
-        head_feats: Sequence[int] = (512, 256),
-        k: int = 20,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (64, 64, 128, 256),
+        embed_feats: PositiveInt = 1024,
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        k: PositiveInt = 20,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
@@ -190,21 +190,21 @@ class OrientedDGCNN(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (64, 64, 128, 256),
-        embed_feats: int = 1024,
-        head_feats: Sequence[int] = (512, 256),
-        k: int = 20,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (64, 64, 128, 256),
+        embed_feats: PositiveInt = 1024,
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        k: PositiveInt = 20,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        num_orientations: int = 2,
-        level_sizes: Sequence[int | float] = (),
-        orientation_k: int = 20,
+        dropout: Probability = 0.5,
+        num_orientations: PositiveInt = 2,
+        level_sizes: Sequence[LevelSize] = (),
+        orientation_k: PositiveInt = 20,
         initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
-        oriented_layers: int = 1,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        oriented_layers: PositiveInt = 1,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(orientation_k=orientation_k)

@@ -9,7 +9,14 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_choice, check_integers
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_choice,
+    check_integers,
+)
 from ..graph import thinned_knn_graph
 from ..nn import EquivariantReadout, PlaneFit
 from .blocks import EdgeConvs, ModelInputs, PointwiseMLP, check_head, global_pool, model_inputs
@@ -147,17 +154,17 @@ class DGCNNSeg(_Segmentation):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        widths: Sequence[int] = (64, 64, 64),
-        embed_feats: int = 1024,
-        head_feats: Sequence[int] = (256, 256, 128),
-        k: int = 20,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[PositiveInt] = (64, 64, 64),
+        embed_feats: PositiveInt = 1024,
+        head_feats: Sequence[PositiveInt] = (256, 256, 128),
+        k: PositiveInt = 20,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
@@ -242,23 +249,23 @@ class OrientedDGCNNSeg(_Segmentation):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        widths: Sequence[int] = (64, 64, 64),
-        embed_feats: int = 1024,
-        head_feats: Sequence[int] = (256, 256, 128),
-        k: int = 20,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[PositiveInt] = (64, 64, 64),
+        embed_feats: PositiveInt = 1024,
+        head_feats: Sequence[PositiveInt] = (256, 256, 128),
+        k: PositiveInt = 20,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        num_orientations: int = 2,
-        level_sizes: Sequence[int | float] = (),
-        orientation_k: int = 20,
+        dropout: Probability = 0.5,
+        num_orientations: PositiveInt = 2,
+        level_sizes: Sequence[LevelSize] = (),
+        orientation_k: PositiveInt = 20,
         initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
-        oriented_layers: int = 1,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        oriented_layers: PositiveInt = 1,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
         plane_fit: bool = False,
     ) -> None:
         super().__init__()

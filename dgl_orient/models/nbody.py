@@ -9,7 +9,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from .._validation import check_choice, check_integers, check_k
+from .._validation import NonNegativeInt, PositiveInt, check_choice, check_integers, check_k
 from ..geometry import frames_from_vectors, norm, subtract_centroid, to_global, to_local
 from ..nn.edge_ops import EdgeOps, edge_ops
 from .particle_orientation import ParticleOrientation, ParticleOrientationOptions
@@ -94,17 +94,17 @@ class OrientedNBody(nn.Module):
 
     def __init__(
         self,
-        hidden_feats: int = 64,
-        num_layers: int = 4,
-        k: int | None = None,
+        hidden_feats: PositiveInt = 64,
+        num_layers: PositiveInt = 4,
+        k: PositiveInt | None = None,
         orientations: OrientationSource = "learned",
-        num_orientations: int = 1,
+        num_orientations: PositiveInt = 1,
         neighbour_orientation: bool = False,
         initial_vectors: bool = True,
         inverse_distance: bool = True,
         orientation: ParticleOrientationOptions | None = None,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(hidden_feats=hidden_feats, num_layers=num_layers, num_orientations=num_orientations)

@@ -6,7 +6,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_integers, check_k
+from .._validation import NonNegativeInt, PositiveInt, check_integers, check_k
 from ..nn.edge_ops import EdgeOps, edge_ops
 from .particles import PairLinear, charge_products, particle_graph, particle_inputs
 
@@ -46,7 +46,11 @@ class GNN(nn.Module):
     """
 
     def __init__(
-        self, hidden_feats: int = 64, num_layers: int = 4, k: int | None = None, in_feats: int = 0
+        self,
+        hidden_feats: PositiveInt = 64,
+        num_layers: PositiveInt = 4,
+        k: PositiveInt | None = None,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(hidden_feats=hidden_feats, num_layers=num_layers)

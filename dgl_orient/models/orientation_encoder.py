@@ -9,7 +9,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_choice
+from .._validation import NonNegativeInt, PositiveInt, Probability, check_choice
 from ..geometry import norm, to_local
 from ..nn import GlobalOrientation
 from ..nn.edge_features import EdgeFeatures
@@ -27,14 +27,14 @@ class OrientationOptions(TypedDict, total=False):
     """The options of :class:`~dgl_orient.GlobalOrientation` that a network's ``orientation`` may set."""
 
     input_features: InputFeatures
-    num_layers: int
-    hidden_feats: int
-    hidden_vectors: int
+    num_layers: NonNegativeInt
+    hidden_feats: PositiveInt
+    hidden_vectors: PositiveInt
     message_from: MessageFrom
     edges: EdgeFeatures
-    message_layers: int
+    message_layers: PositiveInt
     vector_gate: bool
-    dropout: float
+    dropout: Probability
 
 
 #: The options that an oriented network has unless it sets others: orientations from equivariant input

@@ -9,7 +9,16 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_integer_lists, check_integers, check_k, check_level_sizes
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_k,
+    check_level_sizes,
+)
 from ..geometry import to_local
 from ..graph import bipartite_knn_graph, farthest_point_hierarchy, knn_graph
 from ..graph.hierarchy import Level
@@ -189,16 +198,16 @@ class OrientedPointNet2(_OrientedPointNet2):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (64, 128, 256),
-        level_sizes: Sequence[int | float] = (256, 128, 64),
-        embed_feats: int = 512,
-        head_feats: Sequence[int] = (256,),
-        k: int = 12,
-        dropout: float = 0.1,
-        num_orientations: int = 2,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (64, 128, 256),
+        level_sizes: Sequence[LevelSize] = (256, 128, 64),
+        embed_feats: PositiveInt = 512,
+        head_feats: Sequence[PositiveInt] = (256,),
+        k: PositiveInt = 12,
+        dropout: Probability = 0.1,
+        num_orientations: PositiveInt = 2,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
     ) -> None:
         super().__init__(level_sizes, k, num_orientations, in_feats, in_vectors, orientation)
@@ -211,7 +220,7 @@ class OrientedPointNet2(_OrientedPointNet2):
         self.logits = nn.Linear(self.hidden.out_feats, num_classes)
 
     @classmethod
-    def light(cls, num_classes: int, **arguments: object) -> OrientedPointNet2:
+    def light(cls, num_classes: PositiveInt, **arguments: object) -> OrientedPointNet2:
         """A small network; arguments as in the constructor."""
         small = dict(widths=(32, 64, 128), level_sizes=(128, 64, 32), embed_feats=256, head_feats=(128,))
         return cls(num_classes, **(small | arguments))
@@ -300,18 +309,18 @@ class OrientedPointNet2Seg(_OrientedPointNet2):
 
     def __init__(
         self,
-        num_outputs: int,
-        num_categories: int = 0,
-        widths: Sequence[int] = (48, 96, 192),
-        level_sizes: Sequence[int | float] = (128, 32),
-        embed_feats: int = 256,
-        up_feats: int = 128,
-        head_feats: Sequence[int] = (128, 128),
-        k: int = 12,
-        dropout: float = 0.1,
-        num_orientations: int = 2,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_outputs: PositiveInt,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[PositiveInt] = (48, 96, 192),
+        level_sizes: Sequence[LevelSize] = (128, 32),
+        embed_feats: PositiveInt = 256,
+        up_feats: PositiveInt = 128,
+        head_feats: Sequence[PositiveInt] = (128, 128),
+        k: PositiveInt = 12,
+        dropout: Probability = 0.1,
+        num_orientations: PositiveInt = 2,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
     ) -> None:
         super().__init__(level_sizes, k, num_orientations, in_feats, in_vectors, orientation)
@@ -336,7 +345,7 @@ class OrientedPointNet2Seg(_OrientedPointNet2):
         self.labels = nn.Linear(self.head.out_feats, num_outputs)
 
     @classmethod
-    def light(cls, num_outputs: int, **arguments: object) -> OrientedPointNet2Seg:
+    def light(cls, num_outputs: PositiveInt, **arguments: object) -> OrientedPointNet2Seg:
         """A small network; arguments as in the constructor."""
         small = dict(widths=(32, 64, 128), embed_feats=128, up_feats=64, head_feats=(64,))
         return cls(num_outputs, **(small | arguments))

@@ -7,7 +7,7 @@ from typing import TypedDict
 import torch
 from torch import Tensor, nn
 
-from .._validation import check_integers
+from .._validation import PositiveInt, check_integers
 from ..geometry import norm
 from ..nn import GVP
 from ..nn.edge_ops import EdgeOps
@@ -20,8 +20,8 @@ __all__ = ["ParticleOrientation", "ParticleOrientationOptions"]
 class ParticleOrientationOptions(TypedDict, total=False):
     """The options of :class:`ParticleOrientation` that a network's ``orientation`` may set."""
 
-    hidden_feats: int
-    hidden_vectors: int
+    hidden_feats: PositiveInt
+    hidden_vectors: PositiveInt
 
 
 class ParticleOrientation(nn.Module):

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_integer_lists, check_integers, check_k, check_level_sizes
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_k,
+    check_level_sizes,
+)
 from ..geometry import subtract_centroid
 from ..graph import farthest_point_hierarchy, knn_graph
 from ..nn import OrientedRSConv
@@ -128,14 +137,14 @@ class RSCNN(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (32, 128, 512, 1024),
-        level_sizes: Sequence[int | float] = (512, 128),
-        k: Sequence[int] = (48, 64),
-        head_feats: Sequence[int] = (512, 256),
-        dropout: float = 0.5,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (32, 128, 512, 1024),
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        k: Sequence[PositiveInt] = (48, 64),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_head(head_feats, dropout, num_classes=num_classes)
@@ -217,19 +226,19 @@ class OrientedRSCNN(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (32, 128, 512, 1024),
-        level_sizes: Sequence[int | float] = (512, 128),
-        k: Sequence[int] = (48, 64),
-        head_feats: Sequence[int] = (512, 256),
-        dropout: float = 0.5,
-        num_orientations: int = 2,
-        orientation_k: int = 20,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (32, 128, 512, 1024),
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        k: Sequence[PositiveInt] = (48, 64),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        dropout: Probability = 0.5,
+        num_orientations: PositiveInt = 2,
+        orientation_k: PositiveInt = 20,
         initial_feats: InitialFeats = "all_scales+vectors",
         orientation: OrientationOptions | None = None,
-        orientation_level_sizes: Sequence[int | float] = (),
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        orientation_level_sizes: Sequence[LevelSize] = (),
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_head(head_feats, dropout, num_classes=num_classes)

@@ -14,7 +14,7 @@ from ..graph.topology import in_degrees, neighbour_matrix, out_degrees
 from .neighbour_max import LinearEdgeTerm, node_chunks
 from .precision import matmul_is_exact
 
-__all__ = ["Moments", "affine", "apply_norm", "message_moments", "uses_batch_statistics"]
+__all__ = ["Moments", "affine", "apply_norm", "edge_moments", "uses_batch_statistics"]
 
 
 class Moments(NamedTuple):
@@ -122,7 +122,7 @@ class _AllReduceSum(torch.autograd.Function):
         return _AllReduceSum.apply(gradient, ctx.group), None
 
 
-def message_moments(
+def edge_moments(
     graph: DGLGraph, src: Tensor | None, dst: Tensor | None, edge: LinearEdgeTerm | None
 ) -> Moments:
     r"""The moments of the messages :math:`u_j + w_i + M_i r_{ij}` of all edges, from sums over nodes.

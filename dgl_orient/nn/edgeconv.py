@@ -20,7 +20,7 @@ from .._validation import (
     src_dst_positions,
 )
 from ..graph.topology import connected_nodes
-from .edge_batch_norm import affine, apply_norm, message_moments, uses_batch_statistics
+from .edge_batch_norm import affine, apply_norm, edge_moments, uses_batch_statistics
 from .neighbour_max import LinearEdgeTerm, neighbour_max
 from .precision import exact_matmul
 
@@ -237,7 +237,7 @@ class OrientedEdgeConv(nn.Module):
             return self.activation(maximum)
         norm, moments = self.norms[0], None
         if uses_batch_statistics(norm):
-            moments = message_moments(graph, src, dst, edge)
+            moments = edge_moments(graph, src, dst, edge)
             if sign is not None:
                 moments = moments._replace(mean=moments.mean * sign.squeeze(1))
         scale, bias = affine(norm, moments)

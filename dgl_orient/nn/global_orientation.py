@@ -65,9 +65,9 @@ class GlobalOrientation(nn.Module):
 
     V-GConv layers run on the points, then from each level to the next, where the neighbours of a point are
     points of the level below; those of the centroid are all points of the level below. The vectors of the
-    centroid give :math:`O_{glob}`, and those of the other levels give orientations of coarser and coarser
-    neighbourhoods; each point has those of its nearest point of that level. The centroid's features are
-    initialised with the mean of the level below.
+    centroid give :math:`O_{\mathrm{global}}`, and those of the other levels give orientations of coarser and
+    coarser neighbourhoods; each point has those of its nearest point of that level. The centroid's features
+    are initialised with the mean of the level below.
 
     Point clouds are separated by the graph's batch information, which some of DGL's functions
     (``add_self_loop`` among them) do not keep.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +10,11 @@ import torch
 from dgl import DGLError
 from torch import nn
 
+from ..data.loader import WorkerDeath
 from .settings import Settings
 
-__all__ = ["NotFiniteError", "check_weights", "explain_errors", "explain_worker_death", "is_about_memory"]
+__all__ = ["NotFiniteError", "check_weights", "explain_errors", "is_about_memory"]
 
-_WORKER_DEATH = re.compile(r"DataLoader worker .*(exited unexpectedly|killed by signal)")
 _NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
 
 
@@ -51,6 +50,8 @@ def explain_errors(epoch: int, kept: Path, settings: Settings) -> Iterator[None]
             f"{error} in epoch {epoch}; lower optimizer.lr, which is {rate}, or set grad_clip; "
             f"{_last_checkpoint(kept)}."
         ) from error
+    except WorkerDeath as error:
+        raise DGLError(f"{str(error).rstrip('.')}; {_last_checkpoint(kept)}.") from error
     except (MemoryError, RuntimeError) as error:
         if not is_about_memory(error):
             raise
@@ -63,29 +64,6 @@ def explain_errors(epoch: int, kept: Path, settings: Settings) -> Iterator[None]
             raise
         raise DGLError(
             "Batch norm cannot learn from a batch of one cloud; raise train_batch_size, or add clouds."
-        ) from error
-
-
-@contextmanager
-def explain_worker_death(folder: Path) -> Iterator[None]:
-    """Raise the death of a worker process of a data loader as a :class:`dgl.DGLError`.
-
-    PyTorch raises it in the main process wherever that is at the moment, so this is around a whole training.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the training.
-    """
-    try:
-        yield
-    except (RuntimeError, DGLError) as error:
-        if not _WORKER_DEATH.search(str(error)):
-            raise
-        last = max(folder.glob("run_*/last.pth"), default=folder / "run_0" / "last.pth")
-        raise DGLError(
-            f"A worker process that prepares batches was ended from outside, perhaps because memory ran out; "
-            f"lower num_workers or train_batch_size; {_last_checkpoint(last)}."
         ) from error
 
 

@@ -18,7 +18,7 @@ from . import checkpoint, distributed
 from .bfloat16 import check_bfloat16
 from .class_balance import with_class_balance
 from .engine import evaluate, train_epoch
-from .errors import check_weights, explain_errors, explain_worker_death
+from .errors import check_weights, explain_errors
 from .finetune import initialise
 from .progress import Progress, table
 from .run import Run, seed_everything
@@ -126,7 +126,6 @@ def fit(
             check_bfloat16(place)
         if folder is None:
             records = distributed.run_on_main(records.numbered, resume)
-        stack.enter_context(explain_worker_death(records.folder))
         distributed.run_on_main(lambda: stack.enter_context(records.locked(resume)))
         report = Progress(progress, settings, task)
         report.write(f"The folder of this training is {records.folder}.")

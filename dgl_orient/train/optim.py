@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -84,7 +85,9 @@ class LearningRate:
         Whether a good validation metric is large or small.
     """
 
-    def __init__(self, optimizer: torch.optim.Optimizer, settings: Settings, direction: str) -> None:
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, settings: Settings, direction: Literal["max", "min"]
+    ) -> None:
         chosen, lr, epochs = settings.lr_scheduler, settings.optimizer.lr, settings.num_epochs
         self._optimizer = optimizer
         if chosen.name == "plateau":

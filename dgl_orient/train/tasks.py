@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from dgl import DGLError, DGLGraph
@@ -27,7 +28,7 @@ class Task(ABC):
 
     name: str  #: as in a recipe's ``pipeline_name``
     main_metric: str  #: the metric by which the validation set chooses the best epoch
-    direction: str  #: whether a good one is large, ``"max"``, or small, ``"min"``
+    direction: Literal["max", "min"]  #: whether a good one is large, ``"max"``, or small, ``"min"``
     #: Whether clouds are normalized, augmented and rotated as the settings of a training say.
     transforms_clouds: bool = True
 

@@ -19,7 +19,7 @@ from ..config.registry import GIVEN_TO_MODELS, MODELS, PIPELINES
 from ..data.features import check_features
 from ..train import checkpoint as checkpoints
 from ..train.distributed import resolve_device
-from ..train.settings import Settings
+from ..train.settings import MAX_POINTS, Settings
 from ..train.tasks import Task
 from ..weights import checkpoint_path
 from .novelty import Novelty
@@ -28,8 +28,6 @@ from .unprepared import warn_if_unprepared
 
 __all__ = ["load_trained_model", "model_of"]
 
-#: Of clouds that a network is given; more in a checkpoint is no network's.
-_MAX_POINTS = 1_000_000
 _LONGEST_NAME = 200
 
 
@@ -165,7 +163,7 @@ def _check_preprocessing(trained: TrainedModel) -> None:
         raise DGLError(f"Expected preprocessing in {trained.path} to be a map.")
     check_features(trained.input_features)
     number = trained.num_points
-    if number is not None and not 1 <= (as_integer(number) or 0) <= _MAX_POINTS:
-        raise DGLError(f"Expected num_points in {trained.path} from 1 to {_MAX_POINTS:,}, got {number!r}.")
+    if number is not None and not 1 <= (as_integer(number) or 0) <= MAX_POINTS:
+        raise DGLError(f"Expected num_points in {trained.path} from 1 to {MAX_POINTS:,}, got {number!r}.")
     if trained.sampling not in ("random", "farthest"):
         raise DGLError(f"Expected sampling in {trained.path} to be 'random' or 'farthest'.")

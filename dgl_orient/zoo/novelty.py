@@ -158,7 +158,7 @@ class Novelty:
 
 
 def _rates(known: Tensor, novel: Tensor, threshold: float) -> dict[str, float | int]:
-    """How well scores of novel clouds are told from known ones."""
+    """How well scores of novel clouds are separated from those of known ones."""
     from sklearn.metrics import roc_auc_score
 
     truth = np.repeat([0, 1], [len(known), len(novel)])

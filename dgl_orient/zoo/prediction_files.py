@@ -16,7 +16,9 @@ from dgl import DGLError
 
 from .._atomic import atomic_write, reason
 from .._messages import printable
+from .._validation import check_choice
 from ..data import write_cloud
+from ..data.choices import CloudFormat
 from ..plot.colors import palette
 from .input_files import LISTS, InputFile
 
@@ -29,17 +31,14 @@ __all__ = [
     "write_point_predictions",
 ]
 
-_FORMATS = ("ply", "npz")
 #: With which a spreadsheet takes a cell for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def check_format(pipeline: str, file_format: str | None) -> str:
+def check_format(pipeline: str, file_format: CloudFormat | None) -> CloudFormat:
     """The extension of clouds that are written."""
-    if file_format not in (*_FORMATS, None):
-        raise DGLError(
-            f"Expected the format {' or '.join(_FORMATS)} of clouds to write, got {file_format!r}."
-        )
+    if file_format is not None:
+        check_choice("the format of clouds to write", file_format, CloudFormat)
     return file_format or ("npz" if pipeline == "nbody" else "ply")
 
 

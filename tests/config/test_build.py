@@ -11,8 +11,9 @@ import torch
 from dgl import DGLError
 
 from dgl_orient.config.build import build, check_model, dataset_metadata, transform_steps
-from dgl_orient.config.recipe import check
+from dgl_orient.config.recipe import RecipeError, check
 from dgl_orient.config.registry import MODELS, PIPELINES, register_data
+from dgl_orient.config.sections import model_section
 from dgl_orient.data import PointCloudDataset, PointClouds, Shapes, write_cloud
 from dgl_orient.go.apply import apply, apply_data
 from dgl_orient.models import DGCNN
@@ -21,6 +22,37 @@ from dgl_orient.weights import DEFAULT
 from dgl_orient.zoo.loading import load_trained_model
 from tests.clouds import ball
 from tests.go import tiny
+
+
+@pytest.mark.parametrize(
+    "name, pipeline", [(name, each) for name in MODELS for each in MODELS[name].pipelines]
+)
+def test_bounds_of_numbers_are_those_of_the_network(name, pipeline):
+    """What the schema accepts of a number alone, the network accepts."""
+    recipe = tiny.recipe(pipeline) | {"model": {"name": name}}
+    for key, field in model_section(name, pipeline).fields().items():
+        for value in (-1, 0, 1) if isinstance(field.default, int) else (-0.5, 0.0, 1.0):
+            try:
+                checked = check(recipe | {"model": {"name": name, key: value}})
+            except RecipeError:
+                continue
+            check_model(checked)
+
+
+def test_all_numbers_out_of_bounds_are_listed_together():
+    model = {
+        "name": "oriented-dgcnn",
+        "embed_feats": 0,
+        "widths": [8, 0],
+        "dropout": 1.0,
+        "level_sizes": [1.5],
+    }
+    data = {"name": "shapes", "num_shapes": {"test": 0}}
+    with pytest.raises(RecipeError) as caught:
+        check(tiny.recipe("pointcls") | {"data": data, "model": model})
+    places = [problem.partition(":")[0] for problem in caught.value.problems]
+    options = ["widths[1]", "embed_feats", "dropout", "level_sizes[0]"]
+    assert places == ["data.num_shapes.test", *(f"model.{option}" for option in options)]
 
 
 @pytest.mark.parametrize("pipeline", tiny.PIPELINES)
@@ -165,11 +197,9 @@ def test_the_unsigned_loss_does_not_depend_on_signs(signed, tmp_path):
 @pytest.mark.parametrize(
     "model, words",
     [
-        ({"name": "oriented-dgcnn", "orientation": {"num_layers": -1}}, "num_layers .*got -1"),
-        ({"name": "oriented-dgcnn", "embed_feats": 0}, "embed_feats"),
-        ({"name": "dgcnn", "head_feats": [0]}, r"head_feats\[0\]"),
-        ({"name": "rscnn", "dropout": 7.0}, "dropout"),
-        ({"name": "oriented-rscnn", "k": [8, 0]}, "k .*got 0"),
+        ({"name": "oriented-dgcnn", "level_sizes": [4, 8]}, "level_sizes"),
+        ({"name": "dgcnn", "widths": []}, "widths"),
+        ({"name": "oriented-rscnn", "k": [8]}, "1 k and"),
     ],
 )
 def test_an_argument_that_the_model_refuses_is_named_before_data_are_read(model, words, monkeypatch):

@@ -37,7 +37,7 @@ def names_of(dataset):
     return [os.path.relpath(path, dataset.root.parent) for path in dataset.files]
 
 
-def test_a_folder_for_each_class_is_divided_by_seed_with_equal_shares(tmp_path):
+def test_a_folder_for_each_class_is_split_by_seed_in_equal_fractions(tmp_path):
     root = classes(tmp_path / "shapes", {"mug": 10, "chair": 20, "lamp": 3})
     parts = {split: FolderDataset(root, split, num_points=16) for split in ("train", "val", "test", "all")}
     assert parts["all"].class_names == ["chair", "lamp", "mug"] and parts["all"].num_classes == 3
@@ -78,7 +78,7 @@ def test_a_file_has_the_same_points_whatever_other_files_there_are(tmp_path):
 
 
 @pytest.mark.parametrize("pattern", ["{split}/{label}/{number}.xyz", "{label}/{split}/{number}.xyz"])
-def test_given_parts_are_kept_and_a_missing_one_is_drawn_from_the_training_shapes(tmp_path, pattern):
+def test_given_splits_are_kept_and_a_missing_one_is_sampled_from_the_training_shapes(tmp_path, pattern):
     sizes = {"train": 10, "test": 2}
     names = [
         pattern.format(split=split, label=label, number=number)

@@ -142,7 +142,7 @@ def test_the_cache_is_used_and_kept_where_asked(root, tmp_path, capsys):
     assert again.cache_path.parent == place and not list(root.glob("*.npz"))
 
 
-def test_a_changed_source_or_setting_is_read_anew(tmp_path):
+def test_a_changed_source_or_setting_is_read_again(tmp_path):
     root = write_txt(tmp_path)
     before = ModelNet40(root, split="trainval", num_points=2)
     path = root / "airplane" / "airplane_0000.txt"

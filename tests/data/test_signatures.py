@@ -25,7 +25,6 @@ def test_every_argument_has_a_resolvable_type_and_splits_are_choices(dataset):
     assert set(names) <= set(hints) and hints["return"] is type(None)
     assert typing.get_origin(hints["split"]) is typing.Literal
     assert {"train", "val", "test"} <= set(typing.get_args(hints["split"]))
-    assert set(dataset.per_split_args) <= set(names)
 
 
 @pytest.mark.parametrize("function", [data.read_cloud, data.write_cloud, data.protocol, data.simulate])

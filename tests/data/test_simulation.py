@@ -90,7 +90,7 @@ def test_opposite_charges_move_on_the_ellipse_of_kepler():
     assert np.allclose(velocities[2], vel, atol=1e-5)
 
 
-def test_equal_charges_that_meet_head_on_turn_where_the_energy_says():
+def test_equal_charges_that_meet_head_on_reverse_where_the_energy_says():
     # v0^2 + 1 / d0 = 1 / d at the turning point, where both stand still.
     pos, vel = np.array([[2.0, 0, 0], [-2.0, 0, 0]]), np.array([[-1.0, 0, 0], [1.0, 0, 0]])
     positions, velocities = simulate(pos, vel, [[1.0], [1.0]], 6000)
@@ -143,7 +143,7 @@ def test_simulation_is_rotation_and_translation_equivariant(n):
     assert np.abs(rotated[1] - velocities @ rotation.T).max() < 1e-7
 
 
-def test_a_cap_by_component_does_not_turn_along():
+def test_a_cap_by_component_is_not_equivariant():
     pos, vel, charge = np.array([[0.03, 0.04, 0], [-0.03, -0.04, 0]]), np.zeros((2, 3)), np.ones((2, 1))
     quarter = np.array([[0.6, 0.8, 0], [-0.8, 0.6, 0], [0, 0, 1]])
     for cap, equivariant in (("norm", True), ("component", False)):

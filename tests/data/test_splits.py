@@ -28,7 +28,7 @@ def test_every_class_is_divided_in_the_same_way(labels, fraction, seed):
         assert held < size and (held >= 1 or size == 1)
 
 
-def test_the_shares_by_hand():
+def test_class_counts_of_a_split_by_hand():
     train, val = stratified_split(LABELS, 0.25)
     assert np.bincount(LABELS[val]).tolist() == [2, 0, 10]
     assert np.bincount(LABELS[train]).tolist() == [5, 1, 30]

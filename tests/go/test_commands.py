@@ -69,7 +69,7 @@ def test_warnings_are_sentences(training, in_folder, capfd):
     assert run_cli(capfd, *given, "--quiet") == (0, "", "")
 
 
-def test_apply_prints_the_answer_and_keeps_earlier_results(training, in_folder, capfd):
+def test_apply_prints_the_prediction_and_keeps_earlier_results(training, in_folder, capfd):
     write_cloud(in_folder / "cloud.ply", np.random.default_rng(0).random((50, 3)))
     (in_folder / "b.docx").touch()
     given = ["apply", "--cpt", training / "results" / "001" / "run_0.pth", "."]

@@ -168,7 +168,7 @@ def test_point_cloud_carries_positions_and_sizes():
         ((torch.zeros(5, 3), 2, "ab"), "list of numbers of points"),
         ((torch.zeros(5, 3), 2, 5), "list of numbers of points"),
         ((torch.zeros(5, 3), 10**30), "k to be an integer"),
-        ((torch.zeros(5, 3), 2, None, "quick"), "one of auto, dense"),
+        ((torch.zeros(5, 3), 2, None, "quick"), "one of 'auto', 'dense'"),
         ((torch.zeros(5, 3), 2, None, "bruteforce-sharemem"), "runs on cuda only"),
     ],
 )

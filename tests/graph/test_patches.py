@@ -38,8 +38,8 @@ def test_patches_rotate_with_the_cloud_and_do_not_depend_on_order():
 def test_neighbours_of_own_points_are_in_the_patch():
     pos = surface(4000)
     nearest = torch.cdist(pos, pos).topk(9, largest=False)[1]
-    share = [torch.isin(nearest[rows[:own]], rows).float().mean() for rows, own in patches(pos, 256)]
-    assert min(share) > 0.95
+    fractions = [torch.isin(nearest[rows[:own]], rows).float().mean() for rows, own in patches(pos, 256)]
+    assert min(fractions) > 0.95
 
 
 @pytest.mark.parametrize("pos", [torch.zeros(50, 3), torch.arange(50.0)[:, None] * torch.ones(3)])

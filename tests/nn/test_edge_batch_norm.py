@@ -9,7 +9,7 @@ from dgl import DGLError
 from torch import nn
 
 import dgl_orient
-from dgl_orient.nn.edge_batch_norm import Moments, affine, apply_norm, message_moments, uses_batch_statistics
+from dgl_orient.nn.edge_batch_norm import Moments, affine, apply_norm, edge_moments, uses_batch_statistics
 from dgl_orient.nn.neighbour_max import LinearEdgeTerm
 from tests.clouds import ball, generator
 
@@ -42,7 +42,7 @@ def test_moments_equal_those_of_the_messages_with_gradients(name, kind, chunk, m
     monkeypatch.setattr("dgl_orient.nn.neighbour_max._CHUNK_VALUES", chunk)
     graph = GRAPHS[name]()
     inputs = terms(graph, kind)
-    count, mean, squares = message_moments(graph, *inputs)
+    count, mean, squares = edge_moments(graph, *inputs)
     values = messages(graph, *inputs)
     plain_mean = values.mean(0)
     plain_squares = (values - plain_mean).square().sum(0)

@@ -30,8 +30,11 @@ def network():
     return small(**LARGE)
 
 
-def live(folder: Path) -> None:
-    """The child: train, from wherever the last one came to."""
+def live(folder: Path, slowly: bool) -> None:
+    """The child: train, from wherever the last one came to; slowly, to be killed before its end."""
+    if slowly:
+        synchronise = os.fsync
+        os.fsync = lambda file: (synchronise(file), time.sleep(0.05))
     try:
         train(folder, network, resume=True, progress=True, **OPTIONS)
     except KeyboardInterrupt:
@@ -39,12 +42,12 @@ def live(folder: Path) -> None:
     os._exit(0)
 
 
-def begin(folder: Path) -> int:
-    """The number of a new process that trains."""
+def begin(folder: Path, slowly: bool = False) -> int:
+    """The number of a new process that trains, perhaps with a slow disk."""
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        live(folder)
+        live(folder, slowly)
     return child
 
 
@@ -75,7 +78,7 @@ def main(folder: Path) -> dict[str, int]:
     counts = {"SIGKILL": 0, "SIGINT": 0, "while saving": 0}
     for attempt in range(8):
         before = written(folder, "*.part")
-        child = begin(folder)
+        child = begin(folder, slowly=True)
         if attempt > 0:
             await_new(child, folder, "last.pth")
         time.sleep(rng.uniform(0, 0.06))

@@ -107,7 +107,7 @@ def test_nbody_is_the_mean_squared_error():
     assert metric.result()["mse"] == pytest.approx(float(loss / count))
 
 
-def test_shares_add_up():
+def test_losses_of_batches_add_up():
     """The sums and counts of two batches are those of both together."""
     rng = generator(1)
     sizes, label = [3, 5], torch.tensor([1, 0])

@@ -38,8 +38,8 @@ def draw_parts(folders: Folders, raw_dir: Path, quick: bool) -> None:
     for category, (above, below) in zip(_SHOWN, columns, strict=True):
         graph, label = ShapeNetPart(raw_dir, "test", 1024, category=category)[0]
         shape = graph.ndata
-        posed = shape["pos"] @ random_rotation(generator=generator).T
-        predicted = model.predict(posed, category=category)[0]["part"]
+        rotated = shape["pos"] @ random_rotation(generator=generator).T
+        predicted = model.predict(rotated, category=category)[0]["part"]
         true = shape["part"].numpy()
         above.set_title(category)
         below.set_title(f"{(predicted == true).mean():.1%} right", fontsize=9)

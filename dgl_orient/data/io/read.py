@@ -10,8 +10,8 @@ import numpy as np
 from dgl import DGLError
 
 from ..._atomic import reason
-from ..._validation import as_integer, check_integer
-from ..choices import SamplingMethod, check_choice
+from ..._validation import as_integer, check_choice, check_integer
+from ..choices import SamplingMethod
 from ..sampling import check_num_points, farthest_rows, resample_rows, sample_surface
 from .arrays import split_array
 from .attributes import check_cloud, stack_columns, warn_dropped

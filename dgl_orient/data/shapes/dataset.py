@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from dgl import DGLError
 
-from ..._validation import check_integer
-from ..choices import Axis, Split, Transform, check_choice
+from ..._validation import PositiveInt, check_choice, check_integer
+from ..choices import Axis, Split, Transform
 from ..dataset import PointCloudDataset, PointClouds
 from ..progress import progress_bar
 from ..random_stream import RandomStream
@@ -88,13 +88,12 @@ class Shapes(PointCloudDataset):
     """
 
     gravity: Axis = "z"
-    per_split_args = ("num_shapes",)
 
     def __init__(
         self,
         split: Split = "train",
-        num_points: int = 1024,
-        num_shapes: int | None = None,
+        num_points: PositiveInt = 1024,
+        num_shapes: PositiveInt | None = None,
         classes: Sequence[str] | None = None,
         shape_seed: int = 0,
         normalize: bool = True,

@@ -11,8 +11,9 @@ from dgl.ops import segment_reduce
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
+from ..._validation import check_choice
 from ...geometry import random_rotation, subtract_centroid, to_global
-from ..choices import RotationMode, check_choice
+from ..choices import RotationMode
 from ._inputs import MAX_MAGNITUDE, check_magnitude, check_point_cloud
 
 __all__ = ["NormalizeScale", "RandomJitter", "RandomRotate", "RandomScale", "RandomTranslate"]

@@ -9,9 +9,9 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..._validation import check_integer
+from ..._validation import check_choice, check_integer
 from ...graph import farthest_point_sampling, point_cloud
-from ..choices import FixedPointsMethod, check_choice
+from ..choices import FixedPointsMethod
 from ..sampling import MAX_NUM_POINTS
 from ._inputs import check_magnitude, check_point_cloud
 

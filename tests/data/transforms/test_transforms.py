@@ -110,7 +110,7 @@ def test_rotation_applies_to_points_and_vectors_and_differs_between_clouds(mode,
         assert torch.equal(after.ndata[name], graph.ndata[name])
 
 
-def test_a_single_cloud_is_turned_with_all_its_vectors():
+def test_a_single_cloud_is_rotated_with_all_its_vectors():
     graph = clouds()
     after = RandomRotate("so3", vectors="many")(graph)
     matrix = solved_rotation(graph.ndata["vel"], after.ndata["vel"])
