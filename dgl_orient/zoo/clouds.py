@@ -92,7 +92,7 @@ def read_file(
         warnings.simplefilter("always", UserWarning)
         arrays = read_cloud(path, _num_candidates(trained), seed, columns, np.float64)
     # A file's warnings are listed under its name.
-    said = [str(each.message).removeprefix(f"{path}: ") for each in caught]
+    said = [str(each.message).removeprefix(f"{path}: ").removesuffix(".") for each in caught]
     if category is None and trained.is_category_conditioned:
         category, *remark = _category(trained, path, arrays["pos"], propose_category)
         said += remark

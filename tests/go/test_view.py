@@ -9,6 +9,7 @@ import pytest
 import trimesh
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
+from dgl_orient.data.io import CloudWarning
 from dgl_orient.go import cli, view_cloud, view_run
 from dgl_orient.go.apply import apply
 from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
@@ -316,6 +317,18 @@ def test_a_mesh_is_drawn_densely_and_colours_are_those_of_the_file(clouds):
     (colored,) = oriented_clouds("colored.npz")
     assert colored.coloring().name == "color"
     np.testing.assert_allclose(colored.coloring().rgb, 255 * rgb, atol=0.51)
+
+
+def test_stray_points_do_not_make_the_rest_too_small_to_be_seen(clouds, recwarn):
+    ball = np.random.default_rng(0).normal(size=(500, 3))
+    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
+    near, far = [[1.4, 0, 0]], 30 * ball[:5]
+    write_cloud("stray.ply", np.concatenate([ball, near, far]))
+    drawn = read_input("stray.ply", None)
+    assert len(drawn.points["pos"]) == 501
+    assert np.linalg.norm(drawn.points["pos"], axis=1).max() < 1.5
+    np.testing.assert_allclose(drawn.center, np.concatenate([ball, near]).mean(0), atol=1e-6)
+    assert [each.category for each in recwarn].count(CloudWarning) == 1
 
 
 def test_the_vertical_axis_is_of_the_format_or_the_training_data():
