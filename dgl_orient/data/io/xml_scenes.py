@@ -73,8 +73,8 @@ def check_dae(content: bytes, limits: Limits) -> None:
                 parts[owner].append(name)
         elif tag.startswith("instance_"):
             parts[owner].append(f"{tag.removeprefix('instance_')} {element.get('url')}")
-        elif tag == "skin":
-            parts[owner].append(f"geometry {element.get('source')}")
+        elif tag in ("skin", "morph"):
+            parts[owner] += [f"{kind} {element.get('source')}" for kind in ("geometry", "controller")]
         path.append(name)
     own = {name: count // 3 for name, count in own.items()}
     _check_expanded(limits, own, parts)
