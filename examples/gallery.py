@@ -137,6 +137,18 @@ def add_clouds(gallery: Gallery, checkpoint: str) -> None:
     )
 
 
+def add_files(gallery: Gallery, folder: Path, checkpoint: str) -> None:
+    gallery.add(
+        "## Real shapes",
+        "",
+        "Files of ShapeNet-Part's test split as they are, with 1,024 points each. A shape unlike those of "
+        "ModelNet40, which the model was trained on, is `unknown` "
+        "(`dgl-orient view FOLDER --out files.png`).",
+    )
+    view_folder(folder, checkpoint, gallery.folder / "files.png", progress=False)
+    gallery.picture("files.png", "orientations of real shapes")
+
+
 def add_predictions(gallery: Gallery, partseg: Path, normals: Path) -> None:
     arrows = PlotOptions(camera=UPRIGHT)
     errors = PlotOptions(num_arrows=0, color="error", camera=UPRIGHT)
@@ -208,6 +220,8 @@ def make(options: argparse.Namespace) -> list[str]:
             f"`python examples/gallery.py --out docs/{options.out.name}`.",
         )
         add_clouds(gallery, options.cpt)
+        if options.files:
+            add_files(gallery, options.files, options.cpt)
         add_predictions(gallery, networks["partseg"], networks["normals"])
         add_quality(gallery, networks["pointcls"], options.clouds)
         gallery.add("## Its training", "", "`dgl-orient view RUN_DIR --out training.png`")
@@ -226,6 +240,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--runs", type=Path, default=Path("gallery_runs"), help="folder of networks on shapes"
     )
+    parser.add_argument("--files", type=Path, help="folder of ShapeNet-Part's files, to be drawn too")
     parser.add_argument("--out", type=Path, default=Path("docs/gallery"), help="folder of the pictures")
     parser.add_argument("--clouds", type=int, default=40, help="test clouds to measure orientations on")
     options = parser.parse_args(arguments)

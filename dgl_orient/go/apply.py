@@ -14,11 +14,11 @@ from ..data.choices import CloudFormat, Split
 from ..train.predict import predict
 from ..train.progress import has_terminal
 from ..zoo.category_proposal import CategoryProposer
-from ..zoo.clouds import PointCloudFile, category_number, read_file
+from ..zoo.clouds import PointCloudFile, category_number, read_clouds
 from ..zoo.input_files import InputFile, find_inputs
 from ..zoo.loading import load_trained_model
 from ..zoo.predict import predict_files
-from ..zoo.prediction_files import check_format, destinations
+from ..zoo.prediction_files import check_format, destination_of, destinations
 from ..zoo.prediction_folder import Applied, PredictionFolder, output_folder
 from ..zoo.predictions import prediction_of
 from ..zoo.trained_model import TrainedModel
@@ -118,7 +118,8 @@ def apply(
     clouds = _readable(trained, bar, skipped if skip_bad else None, options)
     with PredictionFolder(trained, folder, paths.values(), overwrite) as results:
         for cloud, prediction in predict_files(trained, clouds, batch_size, seed, votes, progress):
-            results.add(str(cloud.path), prediction, cloud.points, paths.get(cloud.path), allow_unknown)
+            path = destination_of(cloud.path, paths)
+            results.add(str(cloud.path), prediction, cloud.points, path, allow_unknown)
         if not results.predictions:
             raise DGLError(f"None of {len(files)} files can be read; the first: {skipped[0]['reason']}")
         return results.finish(skipped, unsupported)
@@ -209,15 +210,13 @@ def _readable(
     """The files' clouds; those that cannot be read are listed as skipped, or an error if there is no list."""
     for file in files:
         try:
-            cloud = read_file(trained, file.path, **options)
+            yield from read_clouds(trained, file.path, **options)
         except DGLError as error:
             if skipped is None and len(files) == 1:
                 raise
             if skipped is None:
                 raise DGLError(f"{error} To leave out such files, use --skip-bad.") from error
             skipped.append({"file": str(file.path), "reason": str(error)})
-        else:
-            yield cloud
 
 
 def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:

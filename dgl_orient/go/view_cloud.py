@@ -82,9 +82,9 @@ def view_cloud(
     if not 1 <= num_poses <= _MAX_POSES:
         raise DGLError(f"Expected 1 to {_MAX_POSES} poses, got {num_poses}.")
     trained = _network(checkpoint, allow_plugins)
-    options = _upright(options, source, trained, is_upright)
     number = num_points or MAX_POINTS // num_poses
     cloud = read_input(source, trained, number, category, seed, columns)
+    options = _upright(options, source, trained, is_upright)
     poses = compute_poses(cloud, num_poses, seed)
     clouds = oriented_clouds(cloud, poses, options)
     choices = _choices(clouds[0], options, levels, orientations)

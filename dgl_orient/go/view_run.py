@@ -79,11 +79,12 @@ def _items(dataset: PointCloudDataset) -> Iterator[tuple[DGLGraph, Tensor | None
 
 
 def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    from sklearn import metrics  # which dglgo requires
+
     names = list(trained.metadata["class_names"])
-    matrix = np.zeros((len(names), len(names)), dtype=int)
-    for label, logits in zip(test.labels, predict(trained.network, trained.task, test, progress=progress)):
-        matrix[int(label), int(logits.argmax())] += 1
-    return confusion_matrix(matrix, names)
+    outputs = predict(trained.network, trained.task, test, progress=progress)
+    classes = [int(logits.argmax()) for logits in outputs]
+    return confusion_matrix(metrics.confusion_matrix(test.labels, classes, labels=range(len(names))), names)
 
 
 def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:

@@ -12,7 +12,7 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor
 
 from ..data.io.attributes import check_cloud
-from .clouds import PointCloudFile, cloud_of, read_file
+from .clouds import PointCloudFile, cloud_of, read_clouds
 from .input_files import find_files
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def any_clouds(
     for number, each in enumerate(_one_by_one(data), start=1):
         named = category if category is None or isinstance(category, str) else _item(category, number - 1)
         if isinstance(each, Path):
-            yield read_file(trained, each, named, columns, seed, remove_outliers)
+            options = dict(category=named, columns=columns, seed=seed, remove_outliers=remove_outliers)
+            yield from read_clouds(trained, each, **options)
         else:
             name = Path(f"cloud {number - 1}")
             arrays = check_cloud(name, each, np.dtype(np.float64))

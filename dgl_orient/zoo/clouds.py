@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from dgl import DGLError
 
 from ..data import read_cloud
 from ..data.features import file_features
+from ..data.io.arrays import SeveralClouds
 from ..data.sampling import resample_rows
 from ..data.transforms import find_outliers
 
@@ -24,6 +25,7 @@ __all__ = [
     "category_number",
     "check_range",
     "cloud_of",
+    "read_clouds",
     "read_file",
 ]
 
@@ -49,6 +51,17 @@ class PointCloudFile(NamedTuple):
     features: Mapping[str, np.ndarray] = {}  #: ``feat`` and ``vec``, if the network takes any
 
 
+def read_clouds(trained: TrainedModel, path: str | Path, **options: object) -> Iterator[PointCloudFile]:
+    """The cloud of a file, or those of an array of several, with the options of :func:`read_file`."""
+    try:
+        yield read_file(trained, path, **options)
+    except SeveralClouds as error:
+        if error.count == 0:
+            raise
+        for index in range(error.count):
+            yield read_file(trained, path, **options, index=index)
+
+
 def read_file(
     trained: TrainedModel,
     path: str | Path,
@@ -57,6 +70,7 @@ def read_file(
     seed: int = 0,
     remove_outliers: bool = True,
     propose_category: CategoryFunction | None = None,
+    index: int | None = None,
 ) -> PointCloudFile:
     """Read a file for a trained network.
 
@@ -81,6 +95,8 @@ def read_file(
         Gives the category, and a remark on it, from the path, the coordinates and all categories, if it is
         neither given nor the name of the file's folder; or None: see
         :class:`dgl_orient.zoo.category_proposal.CategoryProposer`.
+    index : int, optional
+        Which cloud of an array of several; it is called ``path/index``.
 
     Raises
     ------
@@ -90,13 +106,14 @@ def read_file(
     path, columns = Path(path), trained.columns if columns is None else columns
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        arrays = read_cloud(path, _num_candidates(trained), seed, columns, np.float64)
+        arrays = read_cloud(path, _num_candidates(trained), seed, columns, np.float64, index=index)
     # A file's warnings are listed under its name.
-    said = [str(each.message).removeprefix(f"{path}: ") for each in caught]
+    said = [str(each.message).removeprefix(f"{path}: ").removesuffix(".") for each in caught]
     if category is None and trained.is_category_conditioned:
         category, *remark = _category(trained, path, arrays["pos"], propose_category)
         said += remark
-    cloud = cloud_of(trained, path, arrays, category, seed, remove_outliers)
+    name = path if index is None else path / str(index)
+    cloud = cloud_of(trained, name, arrays, category, seed, remove_outliers)
     return cloud._replace(warnings=(*said, *cloud.warnings))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import numpy as np
 import torch
 from dgl import DGLError
 
+from ..data.io.limits import extension_of
 from ..geometry import to_global
 from ..plot import Coloring, OrientedCloud, PlotOptions, oriented_cloud, own_colors, plain
 from ..plot.camera import VerticalAxis
@@ -19,6 +22,7 @@ from ..plot.prediction_colors import (
     position_colorings,
 )
 from .poses import CloudInput, CloudPose
+from .predictions import UNKNOWN
 from .trained_model import TrainedModel
 
 __all__ = ["COLORS", "caption", "oriented_clouds", "vertical_axis"]
@@ -34,12 +38,14 @@ COLORS = {
 }
 # The vertical axis where a format or its users have agreed on one.
 _VERTICAL = dict.fromkeys([".glb", ".gltf", ".obj"], "y") | dict.fromkeys(
-    [".stl", ".3mf", ".las", ".laz", ".e57"], "z"
+    [".stl", ".3mf", ".las", ".laz", ".e57", ".ptx"], "z"
 )
+# Where a .dae file says it, if it does.
+_HEAD_BYTES = 1 << 20
 
 
 def vertical_axis(path: str | Path, trained: TrainedModel | None) -> VerticalAxis:
-    """The vertical axis of a file: of its format, or else of the training data, or else z.
+    """The vertical axis of a file: as a .dae file says, of its format, or of the training data, or z.
 
     Examples
     --------
@@ -47,8 +53,14 @@ def vertical_axis(path: str | Path, trained: TrainedModel | None) -> VerticalAxi
     >>> vertical_axis("duck.glb", None), vertical_axis("scan.ply", None)
     ('y', 'z')
     """
+    extension = extension_of(path := Path(path))
+    if extension == ".dae" and path.is_file():
+        with (gzip.open if path.suffix.lower() == ".gz" else open)(path, "rb") as file:
+            head = file.read(_HEAD_BYTES).replace(b"\0", b"")  # of UTF-16
+        found = re.search(rb"<up_axis>\s*([XYZ])_UP", head)
+        return found[1].decode().lower() if found else "y"
     gravity = None if trained is None else trained.metadata.get("gravity")
-    return _VERTICAL.get(Path(path).suffix.lower(), gravity if gravity in ("x", "y", "z") else "z")
+    return _VERTICAL.get(extension, gravity if gravity in ("x", "y", "z") else "z")
 
 
 def oriented_clouds(
@@ -89,14 +101,15 @@ def oriented_clouds(
 
 
 def caption(cloud: CloudInput, pose: CloudPose, num_classes: int = 1) -> str:
-    """The most probable classes, or what there is to say instead; may be empty."""
+    """The most probable classes, in brackets if unknown, or what there is to say instead; may be empty."""
     if cloud.trained is None:
         return "untrained network"
     parts = []
     if cloud.trained.pipeline == "pointcls":
         probabilities = pose.prediction.summary["probabilities"]
         best = sorted(probabilities, key=probabilities.__getitem__, reverse=True)[:num_classes]
-        parts += [f"{name} {probabilities[name]:.0%}" for name in best]
+        classes = ", ".join(f"{name} {probabilities[name]:.0%}" for name in best)
+        parts.append(classes if pose.prediction["is_known"] else f"{UNKNOWN} ({classes})")
     if pose.trace.orient is None:
         parts.append("without orientations")
     return ", ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,9 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from ..data import NormalizeScale, read_cloud
+from ..data.io import CloudWarning
 from ..data.io.read import MESH_POINTS
+from ..data.transforms.outliers import find_outliers
 from ..geometry import to_global
 from ..graph import knn_graph, point_cloud
 from ..models.orientation_encoder import OrientationEncoder
@@ -32,6 +35,8 @@ MAX_POINTS = 100_000
 _MESH_POINTS = 50_000
 # Points that an untrained network is given.
 _UNTRAINED_POINTS = 2048
+# Outliers are not drawn beyond so many radii of the other points.
+_FAR = 1.5
 _ATTRIBUTES = (*VECTORS, "color", "part", "charge")
 
 
@@ -92,6 +97,8 @@ def read_input(
         arrays = {name: array[np.sort(first)] for name, array in arrays.items()}
     check_range(path, arrays["pos"], np.float64)
     rows = _random_rows(len(arrays["pos"]), limit, seed)
+    if trained is None or trained.is_normalized:
+        rows = _without_far_outliers(path, arrays["pos"], rows)
     points = {
         name: _check_attribute(path, name, arrays[name])[rows] for name in _ATTRIBUTES if name in arrays
     }
@@ -112,6 +119,20 @@ def _random_rows(num_points: int, limit: int, seed: int) -> np.ndarray:
         return np.arange(num_points)
     rng = np.random.Generator(np.random.Philox(seed % 2**64))
     return np.sort(rng.choice(num_points, limit, replace=False))
+
+
+def _without_far_outliers(path: Path, pos: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The rows without outliers far outside the rest, beside which it would be drawn too small to be seen."""
+    outliers = find_outliers(pos[rows])
+    if not outliers.any():
+        return rows
+    center = pos[rows[~outliers]].mean(0)
+    distance = np.linalg.norm(pos[rows] - center, axis=1)
+    far = outliers & (distance > _FAR * distance[~outliers].max())
+    if far.any():
+        what = f"not drawn: {far.sum():,} of its {len(rows):,} points, far from all others."
+        warnings.warn(f"{path}: {what}", CloudWarning, stacklevel=3)
+    return rows[~far]
 
 
 def _check_attribute(path: Path, name: str, array: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from .input_files import LISTS, InputFile
 __all__ = [
     "check_format",
     "check_new",
+    "destination_of",
     "destinations",
     "free_folder",
     "write_lists",
@@ -102,6 +103,22 @@ def destinations(pipeline: str, files: Sequence[InputFile], folder: Path, ending
             )
         _check_free(path, given)
     return {source: path for path, source in taken.items()}
+
+
+def destination_of(cloud: Path, paths: Mapping[Path, Path]) -> Path | None:
+    """Where the prediction for a file goes, or that for one of its several clouds: into a folder of its name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from dgl_orient.zoo.prediction_files import destination_of
+    >>> destination_of(Path("in/several.npy/3"), {Path("in/several.npy"): Path("out/several.ply")}).as_posix()
+    'out/several.npy/3.ply'
+    """
+    if cloud in paths or cloud.parent not in paths:
+        return paths.get(cloud)
+    path = paths[cloud.parent]
+    return path.with_name(cloud.parent.name) / f"{cloud.name}{path.suffix}"
 
 
 def _check_free(path: Path, given: Set[str]) -> None:

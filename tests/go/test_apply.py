@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,28 @@ def test_columns_of_tables_can_be_chosen(tmp_path):
     (more,) = tiny.apply("pointcls", tmp_path / "more.xyz", tmp_path / "more", columns=(1, 2, 3)).predictions
     (named,) = tiny.apply("pointcls", tmp_path / "named.csv", tmp_path / "named").predictions
     assert plain["probabilities"] == more["probabilities"] == named["probabilities"]
+
+
+@pytest.mark.parametrize("network", ["pointcls", "normals"])
+def test_all_clouds_of_an_array_are_predicted_as_from_files_of_their_own(tmp_path, network):
+    clouds = np.random.default_rng(0).normal(size=(3, 60, 3))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    np.save(folder / "several.npy", clouds)
+    for number, cloud in enumerate(clouds):
+        np.save(folder / f"{number}.npy", cloud)
+    applied = tiny.apply(network, [folder], tmp_path / "out")
+    *alone, first, second, third = applied.predictions
+    assert [each["file"] for each in (first, second, third)] == [
+        str(folder / "several.npy" / str(number)) for number in range(3)
+    ]
+    for one, other in zip(alone, (first, second, third)):
+        if network == "pointcls":
+            assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
+        else:
+            paths = (Path(each["output"]) for each in (one, other))
+            one, other = (read_cloud(path)["normal"] for path in paths)
+            np.testing.assert_allclose(one, other, atol=1e-4)
 
 
 def test_nothing_but_bad_files_is_an_error(tmp_path):

@@ -170,7 +170,9 @@ def test_every_file_and_the_checkpoint_are_read_once(tmp_path, monkeypatch):
     counted = {str(path) for path in files.rglob("*.ply")} | {str(tiny.trained("pointcls"))}
     read, load = zoo_clouds.read_cloud, checkpoint.load
     monkeypatch.setattr(
-        zoo_clouds, "read_cloud", lambda path, *rest: opened.append(str(path)) or read(path, *rest)
+        zoo_clouds,
+        "read_cloud",
+        lambda path, *rest, **more: opened.append(str(path)) or read(path, *rest, **more),
     )
     monkeypatch.setattr(checkpoint, "load", lambda path: opened.append(str(path)) or load(path))
     tiny.apply("pointcls", files, tmp_path / "out", batch_size=3)

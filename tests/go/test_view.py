@@ -1,5 +1,6 @@
 """The command ``view``: poses that match after rotating back, trainings whose results are drawn."""
 
+import gzip
 import json
 import shutil
 import sys
@@ -9,6 +10,7 @@ import pytest
 import trimesh
 
 from dgl_orient.data import ChargedParticles, Shapes, write_cloud
+from dgl_orient.data.io import CloudWarning
 from dgl_orient.go import cli, view_cloud, view_run
 from dgl_orient.go.apply import apply
 from dgl_orient.plot import OrientedCloud, PlotOptions, arrows
@@ -318,14 +320,40 @@ def test_a_mesh_is_drawn_densely_and_colours_are_those_of_the_file(clouds):
     np.testing.assert_allclose(colored.coloring().rgb, 255 * rgb, atol=0.51)
 
 
-def test_the_vertical_axis_is_of_the_format_or_the_training_data():
+def test_stray_points_do_not_make_the_rest_too_small_to_be_seen(clouds, recwarn):
+    ball = np.random.default_rng(0).normal(size=(500, 3))
+    ball /= np.linalg.norm(ball, axis=1, keepdims=True)
+    near, far = [[1.4, 0, 0]], 30 * ball[:5]
+    write_cloud("stray.ply", np.concatenate([ball, near, far]))
+    drawn = read_input("stray.ply", None)
+    assert len(drawn.points["pos"]) == 501
+    assert np.linalg.norm(drawn.points["pos"], axis=1).max() < 1.5
+    np.testing.assert_allclose(drawn.center, np.concatenate([ball, near]).mean(0), atol=1e-6)
+    assert [each.category for each in recwarn].count(CloudWarning) == 1
+
+
+def test_the_vertical_axis_is_of_the_file_its_format_or_the_training_data(tmp_path):
     trained = load_trained_model(tiny.trained("pointcls"))
-    gravity = trained.metadata["gravity"]
-    assert [drawing.vertical_axis(name, trained) for name in ("a.glb", "a.STL", "a.npz")] == [
-        "y",
-        "z",
-        gravity,
-    ]
+    names = ("a.glb", "a.STL", "a.obj.gz", "a.npz")
+    axes = [drawing.vertical_axis(name, trained) for name in names]
+    assert axes == ["y", "z", "y", trained.metadata["gravity"]]
+    asset = "<COLLADA><asset><up_axis>Z_UP</up_axis></asset></COLLADA>"
+    for name, content in {
+        "a.dae": asset.encode(),
+        "wide.DAE": asset.encode("utf-16"),
+        "a.dae.gz": gzip.compress(asset.encode()),
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        assert drawing.vertical_axis(tmp_path / name, trained) == "z"
+
+
+def test_a_cloud_unlike_the_training_data_is_called_unknown_as_by_apply(clouds):
+    trained = load_trained_model("oriented-dgcnn-modelnet40")
+    write_cloud("corners.npz", np.array(list(np.ndindex(2, 2, 2)), float))
+    cloud = read_input("corners.npz", trained)
+    (pose,) = compute_poses(cloud, 1)
+    assert pose.prediction["class"] == "unknown"
+    assert drawing.caption(cloud, pose).startswith(f"unknown ({pose.prediction['nearest_class']} ")
 
 
 def test_a_folder_is_drawn_as_a_gallery(clouds, capfd):

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from dgl import DGLError
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from dgl_orient.metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
 from tests.clouds import generator
@@ -24,6 +25,18 @@ def test_accuracy_by_hand():
     # Class 0: 2 of 3 right, class 1: 1 of 1, class 2: none there, class 3: 0 of 1.
     result = counted(Accuracy(4), [0, 0, 3, 1, 2], [0, 0, 0, 1, 3]).result()
     assert result == pytest.approx({"accuracy": 3 / 5, "class_accuracy": (2 / 3 + 1 + 0) / 3})
+
+
+def test_accuracy_in_batches_is_that_of_scikit_learn():
+    pred, label = torch.randint(5, (2, 300), generator=generator())
+    metric = Accuracy(5)
+    for each in zip(pred.split(64), label.split(64)):
+        metric.update(*each)
+    expected = {
+        "accuracy": accuracy_score(label, pred),
+        "class_accuracy": balanced_accuracy_score(label, pred),
+    }
+    assert metric.result() == pytest.approx(expected, rel=1e-12)
 
 
 def test_accuracy_of_logits():

@@ -33,11 +33,12 @@ def runs(tmp_path):
 
 def test_the_page_has_every_picture_and_all_are_small(gallery, tmp_path, runs):
     out = tmp_path / "gallery"
-    cpt = str(tiny.trained("pointcls"))
-    gallery.main(["--cpt", cpt, "--out", str(out), "--clouds", "1", "--runs", str(runs)])
+    cpt, files = str(tiny.trained("pointcls")), tiny.write_files(tmp_path / "files")
+    given = {"--cpt": cpt, "--out": out, "--clouds": 1, "--runs": runs, "--files": files}
+    gallery.main([str(each) for pair in given.items() for each in pair])
     page = (tmp_path / "gallery.md").read_text()
     pictures = set(re.findall(r"!\[[^]]+\]\(gallery/([\w.]+)\)", page))
-    assert pictures == {path.name for path in out.glob("*.png")} and len(pictures) == 9
+    assert pictures == {path.name for path in out.glob("*.png")} and len(pictures) == 10
     assert all(path.stat().st_size < 400_000 for path in out.glob("*.png"))
     assert re.search(r"\| points, jitter 0\.05 \| \d+ \| \d+ \|", page)
     assert str(tmp_path) not in page

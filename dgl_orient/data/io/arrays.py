@@ -10,7 +10,18 @@ from dgl import DGLError
 
 from .cloud_tables import choose_columns, split_columns
 
-__all__ = ["cloud_shape", "only_cloud", "split_array"]
+__all__ = ["SeveralClouds", "cloud_shape", "only_cloud", "split_array"]
+
+
+class SeveralClouds(DGLError):
+    """A file has several clouds, or none, where one is expected."""
+
+    def __init__(self, path: Path, shape: Sequence[int]) -> None:
+        self.count = shape[0]
+        super().__init__(
+            f"There are {self.count} clouds in {path}, of shape {tuple(shape)}: read one of them with "
+            f"read_cloud(path, index=0) and so on, or save each to a file of its own."
+        )
 
 
 def cloud_shape(shape: Sequence[int]) -> tuple[int, int] | None:
@@ -81,10 +92,7 @@ def split_array(
 
 def _one_cloud(path: Path, clouds: np.ndarray, index: int | None) -> np.ndarray:
     if len(clouds) == 0 or (index is None and len(clouds) > 1):
-        raise DGLError(
-            f"There are {len(clouds)} clouds in {path}, of shape {clouds.shape}: read one of them with "
-            f"index=0 and so on, or save each to a file of its own."
-        )
+        raise SeveralClouds(path, clouds.shape)
     index = index or 0
     if not 0 <= index < len(clouds):
         raise DGLError(f"There is no cloud index={index} among the {len(clouds)} in {path}.")

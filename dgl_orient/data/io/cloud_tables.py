@@ -15,6 +15,8 @@ from .limits import Limits
 __all__ = ["TextTable", "choose_columns", "read_cloud_table", "read_text_table", "split_columns"]
 
 _COMMENTS = ("#", "//", "%", "!")
+# Three rows of more numbers are those of x, y and z.
+_MAX_UNNAMED = 9
 #: Other names of columns in headers.
 _SYNONYMS = {
     "x": ("pos_x", "position_x", "coord_x", "x_coord", "x_coordinate", "point_x", "easting", "east"),
@@ -61,7 +63,9 @@ def read_cloud_table(limits: Limits, columns: Sequence[int] | Sequence[str] | No
             f"by numbers counted from 0."
         )
     if table.names is None or (columns is not None and not by_name):
-        return split_columns(limits.path, table.values, columns)
+        rows, number = table.values.shape
+        is_transposed = columns is None and rows in (3, 6) and number > _MAX_UNNAMED
+        return split_columns(limits.path, table.values.T if is_transposed else table.values, columns)
     named = dict(zip(reversed(table.names), reversed(table.values.T)))  # the first of a name counts
     return choose_columns(limits.path, {name: named[name] for name in table.names if name}, columns)
 

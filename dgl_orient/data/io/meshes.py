@@ -14,7 +14,7 @@ from dgl import DGLError
 from ..._extras import to_install
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
-from .xml_scenes import check_3mf, check_dae
+from .xml_scenes import check_3mf, check_dae, place_skins
 
 __all__ = ["MESHES", "read_geometry"]
 
@@ -49,6 +49,7 @@ def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
     content, extension = limits.read_bytes(), limits.extension
     if extension in _CHECKS:
         _CHECKS[extension](content, limits)
+        content = place_skins(content) if extension == ".dae" else content
     elif extension == ".gltf":
         content = embed_buffers(content, limits)
     scene = _load_scene(content, limits)
@@ -122,9 +123,12 @@ def _load_scene(content: bytes, limits: Limits):
         # NumPy's warning that it skips what is no number: then the file is corrupt.
         warnings.filterwarnings("error", "string or file could not be read to its end", DeprecationWarning)
         # Bytes have no name: trimesh then has no folder in which to open further files.
-        return trimesh.load_scene(
-            io.BytesIO(content), file_type=file_type, process=False, skip_materials=True
-        )
+        try:
+            return trimesh.load_scene(
+                io.BytesIO(content), file_type=file_type, process=False, skip_materials=True
+            )
+        except DeprecationWarning as error:
+            raise ValueError("it has text among its numbers, perhaps decimal commas") from error
 
 
 def _nodes(scene):

@@ -10,6 +10,7 @@ import numpy as np
 from dgl import DGLError
 
 from ..._extras import to_install
+from ..._messages import shown
 from .limits import Limits
 
 __all__ = ["read_pcd"]
@@ -17,6 +18,7 @@ __all__ = ["read_pcd"]
 #: Values of one point. Descriptors of the Point Cloud Library have a few hundred.
 _MAX_COLUMNS = 4096
 _KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
+_ENCODINGS = ("ascii", "binary", "binary_compressed")
 # The largest ratio of sizes before and after LZF compression.
 _MAX_LZF_RATIO = 100
 
@@ -76,6 +78,8 @@ def _with_whole_header(content: bytes) -> bytes:
     missing = [key for key in ("FIELDS", "SIZE", "TYPE") if key not in found]
     if missing:
         raise ValueError(f"its header has no {missing[0]}")
+    if found["DATA"].lower() not in _ENCODINGS:
+        raise ValueError(f"its header has DATA {shown(found['DATA'])} instead of {' '.join(_ENCODINGS)}")
     found.setdefault("WIDTH", found.get("POINTS", "0"))
     found.setdefault("HEIGHT", "1")
     defaults = {

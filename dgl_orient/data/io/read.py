@@ -54,10 +54,10 @@ def read_cloud(
     compressed by gzip, such as .ply.gz.
 
     A table with a header is read by its names x, y, z (with any of nx, ny, nz, red, green, blue, intensity
-    and others), one without by its 3 columns, or 6 with normals or colours. An array is (n, 3), (3, n) or
-    (n, 6), or has records with such names; (b, n, 3) are several clouds, of which ``index`` chooses one. An
-    archive has arrays ``pos`` (or ``points``, ``xyz``) and optionally ``normal`` and others, or just one.
-    Normals are scaled to length 1, zero stays zero.
+    and others), one without by its 3 columns, or 6 with normals or colours, or if it has 3 or 6 long rows, by
+    these. An array is (n, 3), (3, n) or (n, 6), or has records with such names; (b, n, 3) are several clouds,
+    of which ``index`` chooses one. An archive has arrays ``pos`` (or ``points``, ``xyz``) and optionally
+    ``normal`` and others, or just one. Normals are scaled to length 1, zero stays zero.
 
     Points without finite coordinates, as depth images have them where there was no return, are dropped with
     a :class:`~dgl_orient.data.io.CloudWarning` that says how many.

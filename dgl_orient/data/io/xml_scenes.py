@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from .limits import Limits
 from .numpy_files import max_size
 
-__all__ = ["check_3mf", "check_dae"]
+__all__ = ["check_3mf", "check_dae", "place_skins"]
 
 # What a parser takes for an element.
 _ELEMENT_BYTES = 200
@@ -73,11 +73,34 @@ def check_dae(content: bytes, limits: Limits) -> None:
                 parts[owner].append(name)
         elif tag.startswith("instance_"):
             parts[owner].append(f"{tag.removeprefix('instance_')} {element.get('url')}")
-        elif tag == "skin":
-            parts[owner].append(f"geometry {element.get('source')}")
+        elif tag in ("skin", "morph"):
+            parts[owner] += [f"{kind} {element.get('source')}" for kind in ("geometry", "controller")]
         path.append(name)
     own = {name: count // 3 for name, count in own.items()}
     _check_expanded(limits, own, parts)
+
+
+def place_skins(content: bytes) -> bytes:
+    """A .dae file with the meshes of characters, which skeletons move, as they were bound to those.
+
+    trimesh has the meshes of ``instance_geometry`` alone, and these are of ``instance_controller``.
+    """
+    root = ElementTree.fromstring(content)
+    space = root.tag.removesuffix("COLLADA")
+    controllers = {f"#{each.get('id')}": each for each in root.iter(f"{space}controller")}
+    is_placed = False
+    for scene in root.iter(f"{space}visual_scene"):
+        for instance in list(scene.iter(f"{space}instance_controller")):
+            node, url = ElementTree.SubElement(scene, f"{space}node"), instance.get("url")
+            for kind in ("skin", "morph"):  # a skin may be that of a morph, which has a geometry
+                part = controllers[url].find(f"{space}{kind}") if url in controllers else None
+                bind = None if part is None else part.find(f"{space}bind_shape_matrix")
+                if bind is not None:
+                    ElementTree.SubElement(node, f"{space}matrix").text = bind.text
+                url = url if part is None else part.get("source")
+            ElementTree.SubElement(node, f"{space}instance_geometry", url=url or "")
+            is_placed = True
+    return ElementTree.tostring(root, "utf-8") if is_placed else content
 
 
 def _tree_bytes(content: bytes) -> int:

@@ -57,6 +57,11 @@ def test_words_and_dates_are_left_out(tmp_path):
     np.testing.assert_allclose(read_cloud(path, columns=(2, 3, 4))["pos"], POS, rtol=1e-5)
 
 
+def test_three_long_rows_are_the_coordinates(tmp_path):
+    pos = np.random.default_rng(0).normal(size=(50, 3))
+    np.testing.assert_allclose(read_cloud(put(tmp_path, "a.csv", table(",", pos.T)))["pos"], pos, rtol=1e-6)
+
+
 @pytest.mark.parametrize("columns", [("c", "b", "a"), ("C", "b", "a"), (3, 2, 1)])
 def test_columns_are_chosen_by_names_or_numbers(tmp_path, columns):
     path = put(tmp_path, "a.csv", "id,a,b,c\n" + table(",", IDS, POS))

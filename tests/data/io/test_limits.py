@@ -107,6 +107,19 @@ def nodes():
     )
 
 
+def characters():
+    """A thousand instances of a skin, of a morph, of a mesh of 30,000 triangles."""
+    mesh = f'<geometry id="mesh"><mesh><triangles><p>{"0 " * 90_000}</p></triangles></mesh></geometry>'
+    skin = '<controller id="skin"><skin source="#morph"/></controller>'
+    morph = '<controller id="morph"><morph source="#mesh"/></controller>'
+    instances = 1000 * '<instance_controller url="#skin"/>'
+    return (
+        f"<COLLADA><library_geometries>{mesh}</library_geometries><library_controllers>{skin}{morph}"
+        f"</library_controllers><library_visual_scenes><visual_scene id='s'><node>{instances}</node>"
+        f"</visual_scene></library_visual_scenes></COLLADA>"
+    )
+
+
 def entities():
     """The billion laughs."""
     laughs = "".join(f'<!ENTITY a{n} "{10 * f"&a{n - 1};"}">' for n in range(1, 10))
@@ -132,6 +145,7 @@ LARGE = {
     "bomb.3mf": lambda: archive([("3D/3dmodel.model", bytes(200 * MEGABYTE))]),
     "components.3mf": components,
     "nodes.dae": nodes,
+    "characters.dae": characters,
     "entities.dae": entities,
     "many.las": lambda: announcing_las(False),
     "many.laz": lambda: announcing_las(True),

@@ -1,4 +1,5 @@
 import pickle
+import re
 import sys
 
 import numpy as np
@@ -97,6 +98,25 @@ def test_all_parts_of_a_scene_are_read_each_at_its_place(tmp_path):
     parts = "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nusemtl b\no b\nv 0 0 5\nv 1 0 5\nv 0 1 5\nf -3 -2 -1\n"
     heights = read_cloud(put(tmp_path, "two.obj", "mtllib none.mtl\n" + parts), num_points=100)["pos"][:, 2]
     assert set(heights) == {0, 5}
+
+
+@pytest.mark.parametrize("is_morphed", [False, True])
+def test_a_character_in_a_dae_file_is_read_as_it_was_bound_to_its_skeleton(tmp_path, is_morphed):
+    text = MESHES["box.dae"].decode()
+    (geometry,) = re.findall(r'<instance_geometry url="(#[^"]+)"', text)
+    text = re.sub(r"<(/?)instance_geometry[^>]*>", r'<\1instance_controller url="#skin">', text)
+    text = text.replace('</instance_controller url="#skin">', "</instance_controller>")
+    source = "#morph" if is_morphed else geometry
+    controllers = (
+        f'<controller id="morph"><morph source="{geometry}"/></controller><controller id="skin">'
+        f'<skin source="{source}"><bind_shape_matrix>3 0 0 9 0 3 0 9 0 0 3 9 0 0 0 1</bind_shape_matrix>'
+        f"</skin></controller>"
+    )
+    scenes = "<library_visual_scenes>"
+    text = text.replace(scenes, f"<library_controllers>{controllers}</library_controllers>{scenes}")
+    pos = read_cloud(put(tmp_path, "character.dae", text.encode()))["pos"]
+    np.testing.assert_allclose(pos.max(0), 9 + 3 * np.array([1, 2, 3]), atol=0.1)
+    np.testing.assert_allclose(pos.min(0), 9 - 3 * np.array([1, 2, 3]), atol=0.1)
 
 
 def test_points_without_faces_and_broken_off_headers_are_read(tmp_path):
