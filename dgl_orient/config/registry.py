@@ -137,6 +137,20 @@ MODELS = {
             "normals": "dgl_orient.models:PointNet2Seg",
         }
     ),
+    "vn-pointnet": ModelName(
+        {
+            "pointcls": "dgl_orient.models:VNPointNet",
+            "partseg": "dgl_orient.models:VNPointNetSeg",
+            "normals": "dgl_orient.models:VNPointNetSeg",
+        }
+    ),
+    "vn-dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:VNDGCNN",
+            "partseg": "dgl_orient.models:VNDGCNNSeg",
+            "normals": "dgl_orient.models:VNDGCNNSeg",
+        }
+    ),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
     "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),

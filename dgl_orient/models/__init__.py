@@ -9,12 +9,15 @@ from .nbody_baselines import GNN, LinearVelocity
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .rscnn import RSCNN, OrientedRSCNN
+from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
+from .vn_pointnet import VNPointNet, VNPointNetSeg
 
 __all__ = [
     "DGCNN",
     "EGNN",
     "GNN",
     "RSCNN",
+    "VNDGCNN",
     "CanonicalDGCNN",
     "DGCNNSeg",
     "LinearVelocity",
@@ -26,6 +29,9 @@ __all__ = [
     "PointNet2",
     "PointNet2Seg",
     "PointNetSeg",
+    "VNDGCNNSeg",
+    "VNPointNet",
+    "VNPointNetSeg",
 ]
 
 # So that a checkpoint can describe a network that was made in Python.

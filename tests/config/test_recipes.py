@@ -77,7 +77,7 @@ def test_one_key_chooses_the_protocol(protocol):
 
 def test_normals_of_modelnet_say_whether_their_sign_counts():
     names = [name for name in NAMES if name.startswith("normals_modelnet40_")]
-    assert len(names) == 4
+    assert len(names) >= 4
     for name in names:
         assert read(FOLDER / f"{name}.yaml")["general_pipeline"]["signed"] is True
 
