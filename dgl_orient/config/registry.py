@@ -137,6 +137,20 @@ MODELS = {
             "normals": "dgl_orient.models:PointNet2Seg",
         }
     ),
+    "riconv": ModelName(
+        {
+            "pointcls": "dgl_orient.models:RIConvNet",
+            "partseg": "dgl_orient.models:RIConvNetSeg",
+            "normals": "dgl_orient.models:RIConvNetSeg",
+        }
+    ),
+    "shellnet": ModelName(
+        {
+            "pointcls": "dgl_orient.models:ShellNet",
+            "partseg": "dgl_orient.models:ShellNetSeg",
+            "normals": "dgl_orient.models:ShellNetSeg",
+        }
+    ),
     "vn-pointnet": ModelName(
         {
             "pointcls": "dgl_orient.models:VNPointNet",

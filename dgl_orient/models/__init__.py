@@ -8,7 +8,9 @@ from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
+from .riconv import RIConvNet, RIConvNetSeg
 from .rscnn import RSCNN, OrientedRSCNN
+from .shellnet import ShellNet, ShellNetSeg
 from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
 from .vn_pointnet import VNPointNet, VNPointNetSeg
 
@@ -29,6 +31,10 @@ __all__ = [
     "PointNet2",
     "PointNet2Seg",
     "PointNetSeg",
+    "RIConvNet",
+    "RIConvNetSeg",
+    "ShellNet",
+    "ShellNetSeg",
     "VNDGCNNSeg",
     "VNPointNet",
     "VNPointNetSeg",

@@ -7,7 +7,7 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from dgl_orient.models import VNDGCNN, VNDGCNNSeg, VNPointNet, VNPointNetSeg
+from dgl_orient.models import VNDGCNN, RIConvNet, RIConvNetSeg, VNDGCNNSeg, VNPointNet, VNPointNetSeg
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, line, plane
 from tests.models.test_networks import on_clouds, settled
@@ -17,7 +17,11 @@ SIZES = [70, 41, 9]
 VN = dict(embed_vectors=8, head_feats=(12,), k=6)
 VN_POINTNET = dict(widths=(6, 6), transformed_widths=(8,), transform_vectors=(6, 8), **VN)
 VN_POINTNET |= dict(transform_head_vectors=(6,))
+RICONV = dict(level_sizes=(24, 8), k=(12, 8), num_bins=(3, 2), widths=(8, 16), head_feats=(12,))
+BACK = dict(decoder_k=(4, 6), decoder_bins=(1, 2))
 MODELS = {
+    "riconv": lambda **kw: RIConvNet(5, **(RICONV | kw)),
+    "riconv parts": lambda **kw: RIConvNetSeg(5, **(RICONV | BACK | kw)),
     "vn-pointnet": lambda **kw: VNPointNet(5, **(VN_POINTNET | kw)),
     "vn-pointnet parts": lambda **kw: VNPointNetSeg(5, **(VN_POINTNET | kw)),
     "vn-pointnet normals": lambda **kw: VNPointNetSeg(2, "vectors", **(VN_POINTNET | kw)),
@@ -108,6 +112,15 @@ def test_further_vectors_rotate_with_the_points(name):
     assert (changed - result).abs().max() > 1e-4 * result.abs().max()
 
 
+def test_vectors_of_riconv_do_not_rotate():
+    pos = ball(sum(SIZES))
+    model = settled(RIConvNetSeg(2, "vectors", **(RICONV | BACK)).double(), pos)
+    case = (on_clouds(model), pos)
+    with pytest.raises(AssertionError, match="rotation changes"):
+        assert_equivariant(*case, "vectors", SIZES, symmetries=("rotation",), trials=1)
+    assert_equivariant(*case, "invariant", SIZES, trials=1)
+
+
 @pytest.mark.parametrize("name", [name for name in MODELS if name.endswith("parts")])
 def test_parts_are_conditioned_on_the_category(name):
     model = MODELS[name](num_categories=3).eval()
@@ -126,15 +139,15 @@ def test_bad_inputs_and_sizes_are_refused(name):
     for bad in (dgl_orient.point_cloud(pos.double()), dgl_orient.point_cloud(pos[:, :2]), pos):
         with pytest.raises(DGLError):
             MODELS[name]()(bad)
-    for wrong in (dict(k=0), dict(head_feats=(0,)), dict(dropout=1.0)):
+    for wrong in (dict(k=0 if name in WITH_VECTORS else (0, 1)), dict(head_feats=(0,)), dict(dropout=1.0)):
         with pytest.raises(DGLError, match=f"^Expected {next(iter(wrong))}"):
             MODELS[name](**wrong)
 
 
 def test_presets_run():
     cloud = dgl_orient.point_cloud(ball(100, dtype=torch.float32), [60, 40])
-    for make in (VNDGCNN, VNPointNet):
+    for make in (VNDGCNN, VNPointNet, RIConvNet):
         assert make.light(7)(cloud).shape == (2, 7)
-    for make in (VNDGCNNSeg, VNPointNetSeg):
+    for make in (VNDGCNNSeg, VNPointNetSeg, RIConvNetSeg):
         assert make.light(7)(cloud).shape == (100, 7)
         assert make.light(1, out="vectors")(cloud).shape == (100, 1, 3)

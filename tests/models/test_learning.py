@@ -21,9 +21,11 @@ PLAIN = {
         lambda: models.PointNet2.light(5, radii=((0.5,), (1.0,)), level_sizes=(32, 12), dropout=0.0),
         0.7,
     ),
+    "shellnet": (lambda: models.ShellNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.7),
 }
 #: These learn upright shapes and are tested on rotated ones.
 INVARIANT = {
+    "riconv": (lambda: models.RIConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.4),
     "vn-pointnet": (lambda: models.VNPointNet.light(5, dropout=0.0, k=8), 0.4),
     "vn-dgcnn": (lambda: models.VNDGCNN.light(5, dropout=0.0, k=8), 0.4),
 }
