@@ -143,6 +143,34 @@ MODELS = {
             "normals": "dgl_orient.models:PointNet2Seg",
         }
     ),
+    "riconv": ModelName(
+        {
+            "pointcls": "dgl_orient.models:RIConvNet",
+            "partseg": "dgl_orient.models:RIConvNetSeg",
+            "normals": "dgl_orient.models:RIConvNetSeg",
+        }
+    ),
+    "shellnet": ModelName(
+        {
+            "pointcls": "dgl_orient.models:ShellNet",
+            "partseg": "dgl_orient.models:ShellNetSeg",
+            "normals": "dgl_orient.models:ShellNetSeg",
+        }
+    ),
+    "vn-pointnet": ModelName(
+        {
+            "pointcls": "dgl_orient.models:VNPointNet",
+            "partseg": "dgl_orient.models:VNPointNetSeg",
+            "normals": "dgl_orient.models:VNPointNetSeg",
+        }
+    ),
+    "vn-dgcnn": ModelName(
+        {
+            "pointcls": "dgl_orient.models:VNDGCNN",
+            "partseg": "dgl_orient.models:VNDGCNNSeg",
+            "normals": "dgl_orient.models:VNDGCNNSeg",
+        }
+    ),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
     "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),

@@ -9,13 +9,18 @@ from .nbody_baselines import GNN, LinearVelocity
 from .oriented_pointnet2 import OrientedPointNet2, OrientedPointNet2Seg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
+from .riconv import RIConvNet, RIConvNetSeg
 from .rscnn import RSCNN, OrientedRSCNN
+from .shellnet import ShellNet, ShellNetSeg
+from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
+from .vn_pointnet import VNPointNet, VNPointNetSeg
 
 __all__ = [
     "DGCNN",
     "EGNN",
     "GNN",
     "RSCNN",
+    "VNDGCNN",
     "CanonicalDGCNN",
     "DGCNNSeg",
     "LinearVelocity",
@@ -29,6 +34,13 @@ __all__ = [
     "PointNet2",
     "PointNet2Seg",
     "PointNetSeg",
+    "RIConvNet",
+    "RIConvNetSeg",
+    "ShellNet",
+    "ShellNetSeg",
+    "VNDGCNNSeg",
+    "VNPointNet",
+    "VNPointNetSeg",
 ]
 
 # So that a checkpoint can describe a network that was made in Python.

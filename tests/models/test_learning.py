@@ -21,6 +21,13 @@ PLAIN = {
         lambda: models.PointNet2.light(5, radii=((0.5,), (1.0,)), level_sizes=(32, 12), dropout=0.0),
         0.7,
     ),
+    "shellnet": (lambda: models.ShellNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.7),
+}
+#: These learn upright shapes and are tested on rotated ones.
+INVARIANT = {
+    "riconv": (lambda: models.RIConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.4),
+    "vn-pointnet": (lambda: models.VNPointNet.light(5, dropout=0.0, k=8), 0.4),
+    "vn-dgcnn": (lambda: models.VNDGCNN.light(5, dropout=0.0, k=8), 0.4),
 }
 
 
@@ -62,3 +69,9 @@ def accuracy_after_training(model, rotated: bool, epochs: int = 10) -> float:
 def test_plain_networks_learn_upright_shapes(name):
     make, least = PLAIN[name]
     assert accuracy_after_training(make(), rotated=False) > least
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_invariant_networks_learn_upright_shapes_and_recognize_rotated_ones(name):
+    make, least = INVARIANT[name]
+    assert accuracy_after_training(make(), rotated=True) > least

@@ -18,6 +18,8 @@ from dgl_orient.models import (
     PointNet2,
     PointNet2Seg,
     PointNetSeg,
+    ShellNet,
+    ShellNetSeg,
 )
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, plane
@@ -32,7 +34,12 @@ LEVELS = dict(level_sizes=(24, 8), max_neighbours=((8,), (8,)), global_widths=(1
 POINTNET2 = dict(radii=((0.8,), (1.5,)), widths=(((8, 8),), ((16,),)), head_feats=(12,), **LEVELS)
 SCALES = dict(radii=((0.5, 1.0), (1.5,)), widths=(((4, 8), (8,)), ((16,),)))
 SCALES |= dict(max_neighbours=((8, 12), (8,)), head_feats=(12,), level_sizes=(24, 8), global_widths=(16,))
+SHELLS = dict(level_sizes=(24, 8), k=(12, 8), num_shells=(3, 2), widths=(8, 16), head_feats=(12,))
+BACK = dict(decoder_k=(4, 6), decoder_shells=(1, 2))
 MODELS = {
+    "shellnet": lambda **kw: ShellNet(5, **(SHELLS | kw)),
+    "shellnet parts": lambda **kw: ShellNetSeg(5, **(SHELLS | BACK | kw)),
+    "shellnet normals": lambda **kw: ShellNetSeg(2, "vectors", **(SHELLS | BACK | kw)),
     "pointnet": lambda **kw: PointNet(5, **(POINTNET | kw)),
     "pointnet parts": lambda **kw: PointNetSeg(5, **(POINTNET | kw)),
     "pointnet normals": lambda **kw: PointNetSeg(2, "vectors", **(POINTNET | kw)),
@@ -77,7 +84,7 @@ MODELS = {
     ),
 }
 PLAIN = ["dgcnn", "rscnn", "plain parts", "plain normals"]
-PLAIN += [name for name in MODELS if name.startswith("pointnet")]
+PLAIN += [name for name in MODELS if name.startswith(("pointnet", "shellnet"))]
 ORIENTED = [name for name in MODELS if name not in PLAIN]
 KIND = {name: "vectors" if "normals" in name else "invariant" for name in MODELS}
 PER = {name: "node" if "parts" in name or "normals" in name else "cloud" for name in MODELS}
@@ -138,7 +145,8 @@ def test_plain_networks_are_permutation_equivariant_but_not_rotation_invariant(n
         assert_equivariant(on_clouds(model), pos, KIND[name], SIZES, PER[name], symmetries=symmetries)
 
     check("permutation", "batching")
-    for motion in ("rotation",) if name == "rscnn" else ("rotation", "translation"):
+    relative = name.startswith(("rscnn", "shellnet"))
+    for motion in ("rotation",) if relative else ("rotation", "translation"):
         with pytest.raises(AssertionError, match=f"{motion} changes"):
             check(motion)
 
@@ -204,11 +212,11 @@ def test_all_parameters_learn(name):
 
 def test_presets_and_defaults_run():
     cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
-    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN, PointNet, PointNet2):
+    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN, PointNet, PointNet2, ShellNet):
         assert make.light(7)(cloud).shape == (2, 7)
         light = sum(p.numel() for p in make.light(7).parameters())
         assert light < 0.25 * sum(p.numel() for p in make(7).parameters())
-    for make in (DGCNNSeg, OrientedDGCNNSeg, PointNetSeg, PointNet2Seg):
+    for make in (DGCNNSeg, OrientedDGCNNSeg, PointNetSeg, PointNet2Seg, ShellNetSeg):
         assert make.light(7)(cloud).shape == make(7)(cloud).shape == (300, 7)
         assert make.light(1, out="vectors")(cloud).shape == (300, 1, 3)
 

@@ -13,10 +13,18 @@ PUBLISHED = {
     "PointNet": (lambda: models.PointNet(**CLASSES), 3.47),
     "PointNet2": (lambda: models.PointNet2(**CLASSES), 1.48),
     "PointNet2.msg": (lambda: models.PointNet2.msg(**CLASSES), 1.75),
+    "ShellNet": (lambda: models.ShellNet(**CLASSES), 0.47),
+    "VNDGCNN": (lambda: models.VNDGCNN(**CLASSES), 2.90),
 }
-#: Those for which no number is published.
+#: Those for which no number is published, or another one.
 OURS = {
     "PointNetSeg": (lambda: models.PointNetSeg(**PARTS), 8.34),
+    "RIConvNet": (lambda: models.RIConvNet(**CLASSES), 0.71),  # published: 0.70
+    "RIConvNetSeg": (lambda: models.RIConvNetSeg(**PARTS), 0.79),
+    "ShellNetSeg": (lambda: models.ShellNetSeg(**PARTS), 0.78),
+    "VNPointNet": (lambda: models.VNPointNet(**CLASSES), 1.97),
+    "VNPointNetSeg": (lambda: models.VNPointNetSeg(**PARTS), 5.08),
+    "VNDGCNNSeg": (lambda: models.VNDGCNNSeg(**PARTS), 1.31),
     "PointNet2Seg": (lambda: models.PointNet2Seg(**PARTS), 1.74),
 }
 
