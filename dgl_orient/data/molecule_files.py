@@ -14,9 +14,9 @@ from dgl import DGLError
 
 from .._atomic import reason
 from .._extras import to_install
+from .._molecules import MAX_ELEMENT
 from .io.attributes import CloudWarning
 from .io.limits import Limits, extension_of
-from .molecules import MAX_ELEMENT
 
 if TYPE_CHECKING:
     from ase import Atoms

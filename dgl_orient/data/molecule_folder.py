@@ -9,12 +9,13 @@ import numpy as np
 from dgl import DGLError
 
 from .._atomic import reason
+from .._molecules import OutputKind, Pool
 from .._validation import check_integer
 from .choices import Split, Transform, check_choice
 from .dataset import PointClouds
 from .io.limits import extension_of
 from .molecule_files import MOLECULE_EXTENSIONS, Molecule, read_molecules
-from .molecules import MoleculeDataset, OutputKind, Pool
+from .molecules import MoleculeDataset
 from .random_stream import RandomStream
 from .splits import check_fraction
 

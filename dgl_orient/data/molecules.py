@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 import torch
 from dgl import DGLGraph
 from torch import Tensor
 
+from .._molecules import OutputKind, Pool
 from ..geometry import random_rotation, to_global
 from .dataset import PointCloudDataset
 
-__all__ = ["MAX_ELEMENT", "MoleculeDataset", "OutputKind", "Pool"]
-
-#: How the contributions of atoms give the property of a molecule.
-Pool = Literal["sum", "mean"]
-#: What a target is: numbers, a vector, or a symmetric tensor of rank 2.
-OutputKind = Literal["scalars", "vectors", "tensors"]
-#: The largest atomic number.
-MAX_ELEMENT = 118
+__all__ = ["MoleculeDataset"]
 
 _RANK = {"scalars": 0, "vectors": 1, "tensors": 2}
 
@@ -59,6 +51,11 @@ class MoleculeDataset(PointCloudDataset):
     rotate: bool = False
 
     @property
+    def rank(self) -> int:
+        """0 for scalars, 1 for vectors, 2 for tensors."""
+        return _RANK[self.kind]
+
+    @property
     def labels(self) -> np.ndarray:
         """The targets, ``(B, T)``, ``(B, 3)`` or ``(B, 3, 3)``, before any rotation."""
         return self.clouds.cloud["target"]
@@ -70,7 +67,7 @@ class MoleculeDataset(PointCloudDataset):
         generator = torch.Generator().manual_seed(self._item_seed(int(idx) % len(self)))
         rotation = random_rotation(dtype=torch.float64, generator=generator).to(graph.ndata["pos"])
         graph.ndata["pos"] = to_global(rotation, graph.ndata["pos"])
-        for _ in range(_RANK[self.kind]):  # the last two dimensions of a symmetric tensor in turn
+        for _ in range(self.rank):  # the last two dimensions of a symmetric tensor in turn
             target = to_global(rotation, target).T if target.ndim == 2 else to_global(rotation, target)
         return graph, target
 
@@ -78,13 +75,13 @@ class MoleculeDataset(PointCloudDataset):
     def outputs(self) -> dict[str, object]:
         """The arguments of a network that follow from the targets of this split, in plain values.
 
-        ``references`` are contributions of the elements that fit the targets best, by least squares;
+        ``references`` are contributions of the ``elements`` that fit the targets best, by least squares;
         ``scales`` is how far targets are from them.
         """
-        target = self.labels.astype(float)
+        target, elements = self.labels.astype(float), np.unique(self.clouds.node["element"])
         if self.kind == "vectors":
             # No vector belongs to an element.
-            references, residual = np.zeros((MAX_ELEMENT + 1, 1)), np.linalg.norm(target, axis=1)[:, None]
+            references, residual = np.zeros((len(elements), 1)), np.linalg.norm(target, axis=1)[:, None]
         elif self.kind == "tensors":
             trace = np.trace(target, axis1=1, axis2=2)[:, None] / 3
             references, rest = self._references(trace)
@@ -96,22 +93,22 @@ class MoleculeDataset(PointCloudDataset):
             "num_outputs": 1 if self.kind != "scalars" else len(self.targets),
             "out": self.kind,
             "pools": list(self.pools),
-            "references": references[: 1 + int(self.clouds.node["element"].max())].round(6).tolist(),
+            "elements": elements.tolist(),
+            "references": references.round(6).tolist(),
             "scales": np.where(scales > 1e-12, scales, 1.0).round(9).tolist(),
         }
 
     def _references(self, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Contributions of the elements ``(Z, T)``, and what they leave of the targets ``(B, T)``."""
+        """Contributions of the elements ``(Z, T)`` and what they leave of the targets ``(B, T)``."""
         number_of_atoms = self.clouds.num_points
         molecule = np.repeat(np.arange(len(self)), number_of_atoms)
-        present, column = np.unique(self.clouds.node["element"], return_inverse=True)
-        counts = np.bincount(molecule * len(present) + column, minlength=len(self) * len(present))
+        elements, column = np.unique(self.clouds.node["element"], return_inverse=True)
+        counts = np.bincount(molecule * len(elements) + column, minlength=len(self) * len(elements))
         counts = counts.reshape(len(self), -1).astype(float)
         fractions = counts / number_of_atoms[:, None]
-        references, residual = np.zeros((MAX_ELEMENT + 1, target.shape[1])), np.empty_like(target)
+        references, residual = np.zeros((len(elements), target.shape[1])), np.empty_like(target)
         for number, pool in enumerate(self.pools):
             inputs = counts if pool == "sum" else fractions
-            fitted = np.linalg.lstsq(inputs, target[:, number], rcond=None)[0]
-            references[present, number] = fitted
-            residual[:, number] = target[:, number] - inputs @ fitted
+            references[:, number] = np.linalg.lstsq(inputs, target[:, number], rcond=None)[0]
+            residual[:, number] = target[:, number] - inputs @ references[:, number]
         return references, residual

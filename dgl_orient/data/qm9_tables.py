@@ -13,7 +13,7 @@ from dgl import DGLError
 
 from .._atomic import reason
 from .._extras import to_install
-from .molecules import Pool
+from .._molecules import Pool
 from .progress import progress_bar
 
 __all__ = ["PROPERTIES", "Property", "qm9_folder", "read_tables", "table_paths"]

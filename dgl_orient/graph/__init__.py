@@ -1,6 +1,6 @@
 """Graphs over point clouds: kNN graphs, point clouds without edges, farthest-point sampling, hierarchies."""
 
-from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud
+from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud, radius_graph
 from .hierarchy import Level, farthest_point_hierarchy
 from .neighbour_search import Algorithm
 from .patches import patches
@@ -17,5 +17,6 @@ __all__ = [
     "knn_graph",
     "patches",
     "point_cloud",
+    "radius_graph",
     "thinned_knn_graph",
 ]

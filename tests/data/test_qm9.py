@@ -86,7 +86,8 @@ def test_references_and_scales_are_those_of_a_least_squares_fit(tables):
     outputs = dataset.outputs
     references, residuals = np.array(outputs["references"]), []
     for number, target in enumerate(dataset.labels):
-        contributions = references[dataset[number][0].ndata["element"]]  # (n, 2)
+        rows = [outputs["elements"].index(z) for z in dataset[number][0].ndata["element"]]
+        contributions = references[rows]  # (n, 2)
         residuals.append(target - [contributions[:, 0].sum(), contributions[:, 1].mean()])
     residuals = np.array(residuals)
     np.testing.assert_allclose(np.sqrt((residuals**2).mean(0)), outputs["scales"], rtol=1e-4)
