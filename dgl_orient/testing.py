@@ -15,7 +15,7 @@ from .geometry import random_rotation, to_global
 __all__ = ["TOLERANCES", "Output", "Per", "Symmetry", "assert_equivariant"]
 
 #: How an output transforms when the point cloud is rotated and translated.
-Output = Literal["invariant", "vectors", "frames", "positions"]
+Output = Literal["invariant", "vectors", "frames", "tensors", "positions"]
 #: The symmetries, in the order in which they are tested.
 Symmetry = Literal["rotation", "translation", "permutation", "batching"]
 #: Whether outputs have a row for every point or for every point cloud.
@@ -41,8 +41,9 @@ def assert_equivariant(
 
     For random rotations R, translations t and permutations it is checked that ``fn(pos @ R.T + t)`` is the
     original output if ``"invariant"``, rotated by R if ``"vectors"`` (last dimension 3) or ``"frames"`` (last
-    two dimensions 3, axes in columns), rotated and translated if ``"positions"``. Permuted points must give
-    permuted outputs, and a point cloud must have the same output in a batch as alone.
+    two dimensions 3, axes in columns), :math:`R M R^\top` for the original M if ``"tensors"`` (last two
+    dimensions 3), rotated and translated if ``"positions"``. Permuted points must give permuted outputs, and
+    a point cloud must have the same output in a batch as alone.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def assert_equivariant(
         random state is the same for every call, so that dropout has the same mask.
     pos : Tensor
         Coordinates ``(N, 3)``, float32 or float64.
-    output : {"invariant", "vectors", "frames", "positions"} or sequence of them
+    output : {"invariant", "vectors", "frames", "tensors", "positions"} or sequence of them
         How each output transforms.
     batch_num_nodes : sequence of int, optional
         Number of points of each point cloud; needed to test batching.
@@ -205,7 +206,7 @@ class _Case:
                 f"Output {number} has {len(value)} rows, but there are {rows} "
                 f"{'points' if self.per_node else 'point clouds'}."
             )
-        ending = {"invariant": (), "frames": (3, 3)}.get(self.outputs[number], (3,))
+        ending = {"invariant": (), "frames": (3, 3), "tensors": (3, 3)}.get(self.outputs[number], (3,))
         if value.shape[value.ndim - len(ending) :] != ending:
             raise AssertionError(
                 f"Output {number} was declared as {self.outputs[number]}, but has the shape "
@@ -269,9 +270,9 @@ _TRIALS = {
 def _rotate(kind: Output, rotation: Tensor, value: Tensor) -> Tensor:
     if kind == "invariant":
         return value
-    if kind == "frames":
-        return to_global(rotation, value.transpose(-1, -2)).transpose(-1, -2)
-    return to_global(rotation, value)
+    if kind in ("frames", "tensors"):
+        value = to_global(rotation, value.transpose(-1, -2)).transpose(-1, -2)
+    return value if kind == "frames" else to_global(rotation, value)
 
 
 def _relative_error(actual: Tensor, expected: Tensor) -> float:

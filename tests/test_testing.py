@@ -154,3 +154,18 @@ def test_a_function_may_work_in_place():
         lambda pos, weight: pos.sub_(pos.mean(0)).mul_(weight.mul_(2)), pos, output="vectors", scalars=values
     )
     assert torch.equal(pos, kept) and bool((values["weight"] == 1).all())
+
+
+def test_tensors_of_rank_2_are_rotated_on_both_sides():
+    pos = ball(30)
+    errors = assert_equivariant(
+        lambda pos: pos.unsqueeze(2) * pos.unsqueeze(1),
+        pos - pos.mean(0),
+        "tensors",
+        symmetries=["rotation", "permutation"],
+    )
+    assert max(errors.values()) < 1e-9
+    with pytest.raises(AssertionError, match="tensors"):
+        assert_equivariant(lambda pos: torch.diag_embed(pos), pos, "tensors", symmetries=["rotation"])
+    with pytest.raises(AssertionError, match="was declared as tensors"):
+        assert_equivariant(lambda pos: pos, pos, "tensors")

@@ -17,11 +17,12 @@ from ..data import PointCloudDataset, transforms
 from ..data.features import input_sizes
 from ..train import augmentation
 from ..train.finetune import initial_weights
+from ..train.molecule_tasks import MoleculeProperties, MoleculeTensors
 from ..train.settings import Settings
 from ..train.splits import Splits
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 from .recipe import data_arguments
-from .registry import MODELS, data_class, following_options, model_maker
+from .registry import MODELS, MOLECULES, PHYSICAL, data_class, following_options, model_maker
 
 __all__ = [
     "TrainingSetup",
@@ -41,7 +42,16 @@ __all__ = [
 ]
 
 #: Attributes of a data set on which its task and model depend, as far as it has them.
-METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts")
+METADATA = (
+    "num_classes",
+    "class_names",
+    "num_parts",
+    "part_names",
+    "class_parts",
+    "targets",
+    "units",
+    "outputs",
+)
 #: A bound for the metadata of a stranger's checkpoint.
 _MAX_CLASSES = 1_000_000
 #: The number of outputs of a network before the data are read: one that no checkpoint has.
@@ -112,7 +122,7 @@ def data_options(recipe: Mapping[str, object], split: str) -> dict[str, object]:
 def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str, tuple]]:
     """The transforms of a split in order, as names and arguments: see
     :func:`dgl_orient.train.augmentation.transform_steps`."""
-    if recipe["pipeline_name"] == "nbody":
+    if recipe["pipeline_name"] in PHYSICAL:
         return []
     settings = Settings.of(recipe["general_pipeline"])
     return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe))
@@ -126,6 +136,8 @@ def model_options(
     given = input_sizes_of(recipe) | given
     if recipe["pipeline_name"] == "nbody":
         return [], given
+    if recipe["pipeline_name"] in MOLECULES:
+        return [], dict(_required(recipe, metadata, "outputs")) | given
     if recipe["pipeline_name"] == "pointcls":
         return [_required(recipe, metadata, "num_classes")], given
     make = model_maker(recipe["model"], recipe["pipeline_name"])
@@ -158,7 +170,19 @@ def complete_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
     known["class_names"] = _names(known.get("class_names"), number, "class_names")
     if known.get("num_parts") is not None:
         _check_parts(known)
+    if known.get("outputs") is not None:
+        _check_targets(known)
     return known
+
+
+def _check_targets(known: dict[str, object]) -> None:
+    """Raise unless there are names and units for the scales of a molecule network's outputs."""
+    outputs = known["outputs"]
+    scales = outputs.get("scales") if isinstance(outputs, Mapping) else None
+    if not isinstance(scales, (list, tuple)) or "out" not in outputs:
+        raise DGLError("Expected outputs with out and scales of a network for molecules.")
+    for name in ("targets", "units"):
+        known[name] = _names(known.get(name, [""] * len(scales)), len(scales), name)
 
 
 def _names(names: object, number: int, what: str) -> list[str]:
@@ -191,7 +215,24 @@ def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> T
         return PointClassification(_required(recipe, metadata, "num_classes"), general["label_smoothing"])
     if recipe["pipeline_name"] == "partseg":
         return PartSegmentation(_required(recipe, metadata, "class_parts"), general["label_smoothing"])
+    if recipe["pipeline_name"] in MOLECULES:
+        return _molecule_task(recipe, metadata)
     return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
+
+
+def _molecule_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> Task:
+    outputs = _required(recipe, metadata, "outputs")
+    targets, units, scales = metadata["targets"], metadata["units"], outputs["scales"]
+    is_scalar = outputs["out"] == "scalars"
+    if is_scalar != (recipe["pipeline_name"] == "molprop"):
+        other = "molprop" if is_scalar else "moltensor"
+        raise DGLError(
+            f"{', '.join(targets)} are {outputs['out']}, which are not for {recipe['pipeline_name']}; name "
+            f"other targets, or use {other}."
+        )
+    if is_scalar:
+        return MoleculeProperties(targets, scales, units)
+    return MoleculeTensors(targets, scales, units, 1 if outputs["out"] == "vectors" else 2)
 
 
 def check_model(recipe: Mapping[str, object]) -> None:
@@ -211,7 +252,9 @@ def check_model(recipe: Mapping[str, object]) -> None:
     settings = Settings.of(recipe["general_pipeline"])
     # A network of one's own need not know the device without memory.
     device = "meta" if recipe["model"]["name"] in MODELS else "cpu"
-    unknown = {"num_classes": _UNKNOWN, "num_parts": _UNKNOWN}
+    unknown = {"num_classes": _UNKNOWN, "num_parts": _UNKNOWN, "outputs": {"num_outputs": _UNKNOWN}}
+    if recipe["pipeline_name"] == "moltensor":
+        unknown["outputs"] = {"out": "tensors"}
     with torch.random.fork_rng(devices=[]), torch.device(device):
         model = make_model(recipe, unknown)
     if settings.init_from is not None:
@@ -246,7 +289,7 @@ def argument_of(recipe: Mapping[str, object], name: str) -> object:
 
 def is_normalized(recipe: Mapping[str, object]) -> bool:
     """Whether clouds are centered and scaled: ``normalize`` of a data set may be false."""
-    return recipe["pipeline_name"] != "nbody" and argument_of(recipe, "normalize") is not False
+    return recipe["pipeline_name"] not in PHYSICAL and argument_of(recipe, "normalize") is not False
 
 
 def _gravity(recipe: Mapping[str, object]) -> str | None:

@@ -26,6 +26,8 @@ __all__ = [
     "DGLGO_APPLY",
     "DGLGO_PIPELINES",
     "MODELS",
+    "MOLECULES",
+    "PHYSICAL",
     "PIPELINES",
     "DataName",
     "ModelName",
@@ -54,7 +56,15 @@ PIPELINES = {
     "partseg": "Segmentation of point clouds into parts",
     "normals": "Estimation of the points' normals",
     "nbody": "Prediction of charged particles' positions",
+    "molprop": "Prediction of molecules' scalar properties",
+    "moltensor": "Prediction of molecules' vectors and tensors",
 }
+
+#: Those whose inputs are molecules.
+MOLECULES = ("molprop", "moltensor")
+
+#: Those whose distances have a meaning: clouds are neither scaled nor rotated nor otherwise changed.
+PHYSICAL = ("nbody", *MOLECULES)
 
 #: dglgo's own pipelines, known without importing it.
 DGLGO_PIPELINES = {
@@ -71,7 +81,16 @@ DGLGO_APPLY = ("nodepred", "nodepred-ns", "graphpred")
 GIVEN_TO_DATA = ("split", "transform", "seed", "force_reload", "verbose", "normals", "parts")
 
 #: Arguments of models that follow from the data set.
-GIVEN_TO_MODELS = ("num_classes", "num_outputs", "num_categories", "out")
+GIVEN_TO_MODELS = (
+    "num_classes",
+    "num_outputs",
+    "num_categories",
+    "out",
+    "pools",
+    "elements",
+    "references",
+    "scales",
+)
 
 
 class DataName(NamedTuple):
@@ -102,6 +121,8 @@ DATA = {
     "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS, ("num_points",)),
     "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
     "charged-files": DataName("dgl_orient.data:ChargedParticleFiles", ("nbody",), ("size",)),
+    "qm9": DataName("dgl_orient.data:QM9", MOLECULES, ("size", "rotate")),
+    "molecules": DataName("dgl_orient.data:MoleculeFiles", MOLECULES, ("size", "rotate")),
     "folder": DataName("dgl_orient.data:FolderDataset", _POINTS),
 }
 
@@ -172,7 +193,10 @@ MODELS = {
         }
     ),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
-    "egnn": ModelName({"nbody": "dgl_orient.models:EGNN"}),
+    "oriented-mol": ModelName(dict.fromkeys(MOLECULES, "dgl_orient.models:OrientedMol")),
+    "schnet": ModelName({"molprop": "dgl_orient.models:SchNet"}),
+    "painn": ModelName(dict.fromkeys(MOLECULES, "dgl_orient.models:PaiNN")),
+    "egnn": ModelName({"nbody": "dgl_orient.models:EGNN", "molprop": "dgl_orient.models:EGNNMol"}),
     "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),
     "linear": ModelName({"nbody": "dgl_orient.models:LinearVelocity"}),
 }
@@ -196,7 +220,7 @@ def register_data(
     name : str
         The name.
     pipelines : sequence of str
-        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
+        Some of ``pointcls``, ``partseg``, ``normals``, ``nbody``, ``molprop`` and ``moltensor``.
     per_split : sequence of str
         Arguments that a recipe may give for each split.
 
@@ -227,15 +251,17 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     and returns for ``pointcls`` logits ``(B, outputs)``, for ``partseg`` logits ``(N, outputs)``, for
     ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` positions ``(N, 3)``. An argument
     ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is filled in if
-    there is one. All other arguments are the recipe's: their type hints and defaults are its schema. If it
-    has class methods ``light`` or ``paper``, recipes can name them as ``preset``.
+    there is one. For ``molprop`` and ``moltensor`` it takes those of
+    :attr:`dgl_orient.data.MoleculeDataset.outputs` by name, and returns scalars ``(B, T)``, vectors
+    ``(B, 3)`` or tensors ``(B, 3, 3)``. All other arguments are the recipe's: their type hints and defaults
+    are its schema. If it has class methods ``light`` or ``paper``, recipes can name them as ``preset``.
 
     Parameters
     ----------
     name : str
         The name.
     pipelines : sequence of str
-        Some of ``pointcls``, ``partseg``, ``normals`` and ``nbody``.
+        Some of ``pointcls``, ``partseg``, ``normals``, ``nbody``, ``molprop`` and ``moltensor``.
 
     Examples
     --------

@@ -9,7 +9,11 @@ from .folder import FolderDataset
 from .io import CloudWarning, read_cloud, write_cloud
 from .loader import PointCloudLoader, point_cloud_loader
 from .modelnet import ModelNet10, ModelNet40
+from .molecule_files import read_molecules
+from .molecule_folder import MoleculeFiles
+from .molecules import MoleculeDataset
 from .protocols import PROTOCOLS, Protocol, protocol
+from .qm9 import QM9
 from .shapenetpart import ShapeNetPart
 from .shapes import Shapes
 from .simulation import Physics, energy, simulate
@@ -27,6 +31,7 @@ from .transforms import (
 
 __all__ = [
     "PROTOCOLS",
+    "QM9",
     "ChargedParticleFiles",
     "ChargedParticles",
     "CloudWarning",
@@ -39,6 +44,8 @@ __all__ = [
     "RandomJitter",
     "ModelNet10",
     "ModelNet40",
+    "MoleculeDataset",
+    "MoleculeFiles",
     "Physics",
     "Protocol",
     "FixedPoints",
@@ -54,6 +61,7 @@ __all__ = [
     "find_outliers",
     "protocol",
     "read_cloud",
+    "read_molecules",
     "simulate",
     "write_cloud",
 ]

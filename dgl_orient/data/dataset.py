@@ -218,7 +218,10 @@ class PointCloudDataset(DGLDataset):
         graph = self._graph(index)
         if self._transform is not None:
             graph = self._transformed(graph, index)
-        return graph if self.labels is None else (graph, torch.tensor(int(self.labels[index])))
+        if self.labels is None:
+            return graph
+        label = self.labels[index]
+        return graph, torch.tensor(label if np.ndim(label) else int(label))
 
     def _graph(self, index: int) -> DGLGraph:
         stop = int(self._stops[index])
@@ -231,9 +234,12 @@ class PointCloudDataset(DGLDataset):
         return graph
 
     def _transformed(self, graph: DGLGraph, index: int) -> DGLGraph:
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._item_seed(index))
+            return self._transform(graph)
+
+    def _item_seed(self, index: int) -> int:
+        """The seed of what is sampled for a cloud in this epoch."""
         # SeedSequence takes no negative seeds.
         entropy = [self.seed % 2**64, int(self._epoch), index]
-        seed = int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
-            return self._transform(graph)
+        return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])

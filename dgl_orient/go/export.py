@@ -15,7 +15,14 @@ from dgl import DGLError
 
 from .._extras import to_install
 from ..config.build import data_options, input_sizes_of
-from ..config.registry import data_class, following_options, model_class, model_maker
+from ..config.registry import (
+    MOLECULES,
+    PHYSICAL,
+    data_class,
+    following_options,
+    model_class,
+    model_maker,
+)
 from ..train.settings import Settings
 
 __all__ = ["script_of"]
@@ -30,9 +37,16 @@ _TASKS = {
     "partseg": "PartSegmentation(train_set.class_parts)",
     "normals": "NormalEstimation()",
     "nbody": "NBody()",
+    "molprop": 'MoleculeProperties(train_set.targets, train_set.outputs["scales"])',
+    "moltensor": 'MoleculeTensors(train_set.targets, train_set.outputs["scales"], rank=train_set.rank)',
 }
 #: The first argument of a network, as the script writes it.
-_OUTPUTS = {"pointcls": "train_set.num_classes", "partseg": "train_set.num_parts", "normals": "1"}
+_OUTPUTS = {
+    "pointcls": "train_set.num_classes",
+    "partseg": "train_set.num_parts",
+    "normals": "1",
+    **dict.fromkeys(MOLECULES, "**train_set.outputs"),
+}
 #: Further arguments that follow from the task.
 _FOLLOWING = {
     "partseg": {"num_categories": "train_set.num_classes"},
@@ -66,7 +80,7 @@ def script_of(recipe: Mapping[str, object], save_path: str | None = None) -> str
         imports=_imports(recipe),
         device=_literal(recipe["device"]),
         settings=_literals_of(used),
-        transforms=pipeline != "nbody",
+        transforms=pipeline not in PHYSICAL,
         task=_TASKS[pipeline],
         sets={split: _data_set(recipe, split) for split in _SPLITS},
         model=_model(recipe),

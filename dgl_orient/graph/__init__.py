@@ -1,7 +1,7 @@
 """Graphs over point clouds: kNN graphs, balls, no edges; farthest-point sampling and hierarchies."""
 
 from .ball_query import ball_query_graph
-from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud
+from .construction import bipartite_knn_graph, fully_connected_graph, knn_graph, point_cloud, radius_graph
 from .hierarchy import Level, farthest_point_hierarchy
 from .neighbour_search import Algorithm
 from .patches import patches
@@ -19,5 +19,6 @@ __all__ = [
     "knn_graph",
     "patches",
     "point_cloud",
+    "radius_graph",
     "thinned_knn_graph",
 ]

@@ -13,7 +13,7 @@ from .._validation import check_batch_num_nodes, check_k, check_points
 from .neighbour_search import Algorithm, nearest_neighbours
 from .topology import set_neighbour_matrix
 
-__all__ = ["bipartite_knn_graph", "fully_connected_graph", "knn_graph", "point_cloud"]
+__all__ = ["bipartite_knn_graph", "fully_connected_graph", "knn_graph", "point_cloud", "radius_graph"]
 
 
 def knn_graph(
@@ -187,18 +187,67 @@ def fully_connected_graph(batch_num_nodes: Tensor | Sequence[int]) -> DGLGraph:
     (tensor([1, 2, 0, 2, 0, 1]), tensor([0, 0, 1, 1, 2, 2]))
     """
     num_points = torch.as_tensor(batch_num_nodes, dtype=torch.int64)
+    indptr, src, _ = _all_pairs(num_points)
+    graph = dgl.graph(_csc(indptr, src), num_nodes=len(indptr) - 1, device=num_points.device)
+    _set_batch(graph, num_points, num_points * (num_points - 1).clamp_min(0))
+    nonempty = num_points[num_points > 0].unique()
+    if len(nonempty) == 1 and len(src):
+        set_neighbour_matrix(graph, src.view(len(indptr) - 1, -1))
+    return graph
+
+
+def radius_graph(
+    pos: Tensor, radius: float, batch_num_nodes: Tensor | Sequence[int] | None = None
+) -> DGLGraph:
+    """The graph in which the predecessors of each point are the others of its point cloud within a radius.
+
+    All pairs of points of a point cloud are compared. Edges are ordered by destination.
+
+    Parameters
+    ----------
+    pos : Tensor
+        Coordinates ``(N, D)``.
+    radius : float
+        The largest distance.
+    batch_num_nodes : Tensor or sequence of int, optional
+        Number of points of each point cloud. Without it all points are one point cloud.
+
+    Returns
+    -------
+    DGLGraph
+        The graph with DGL's batch information, without node or edge data.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.graph import radius_graph
+    >>> radius_graph(torch.tensor([[0.0], [1.0], [3.0]]), radius=1.5).edges()
+    (tensor([1, 0]), tensor([0, 1]))
+    """
+    check_points(pos, finite=False)
+    if not radius > 0:
+        raise DGLError(f"Expected a radius above 0, got {radius!r}.")
+    num_points = check_batch_num_nodes(pos, batch_num_nodes).to(pos.device)
+    _, src, dst = _all_pairs(num_points)
+    place = pos.detach()
+    near = (place[src] - place[dst]).square().sum(1) <= radius**2
+    src, dst = src[near], dst[near]
+    in_degrees = dst.bincount(minlength=len(pos))
+    indptr = torch.cat([in_degrees.new_zeros(1), in_degrees.cumsum(0)])
+    graph = dgl.graph(_csc(indptr, src), num_nodes=len(pos), device=pos.device)
+    of_cloud = torch.cat([num_points.new_zeros(1), num_points.cumsum(0)])
+    _set_batch(graph, num_points, indptr[of_cloud].diff())
+    return graph
+
+
+def _all_pairs(num_points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All ordered pairs of different points of each cloud: ``indptr``, sources and ascending destinations."""
     in_degrees = (num_points - 1).repeat_interleave(num_points)  # (N,)
     first = (num_points.cumsum(0) - num_points).repeat_interleave(num_points)  # (N,) of its point cloud
     indptr = torch.cat([in_degrees.new_zeros(1), in_degrees.cumsum(0)])
     dst = torch.arange(len(in_degrees), device=num_points.device).repeat_interleave(in_degrees)
     src = torch.arange(len(dst), device=num_points.device) + (first - indptr[:-1])[dst]
-    src = src + (src >= dst)  # all but the point itself
-    graph = dgl.graph(_csc(indptr, src), num_nodes=len(in_degrees), device=num_points.device)
-    _set_batch(graph, num_points, num_points * (num_points - 1).clamp_min(0))
-    nonempty = num_points[num_points > 0].unique()
-    if len(nonempty) == 1 and len(src):
-        set_neighbour_matrix(graph, src.view(len(in_degrees), -1))
-    return graph
+    return indptr, src + (src >= dst), dst  # all but the point itself
 
 
 def point_cloud(pos: Tensor, batch_num_nodes: Tensor | Sequence[int] | None = None) -> DGLGraph:

@@ -7,6 +7,7 @@ has the same weight however it was batched, and the totals of several processes 
 """
 
 from .accuracy import Accuracy
+from .molecules import PropertyError, TensorError
 from .orientation import (
     CORRUPTIONS,
     OrientationSample,
@@ -26,6 +27,8 @@ __all__ = [
     "NormalError",
     "OrientationSample",
     "PartIoU",
+    "PropertyError",
+    "TensorError",
     "degenerate_fraction",
     "frame_angles",
     "orientation_agreement",

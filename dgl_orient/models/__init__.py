@@ -4,8 +4,11 @@ from .._init_args import record_init_args
 from .dgcnn import DGCNN, CanonicalDGCNN, OrientedDGCNN
 from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
+from .forces import energy_and_forces
+from .molecule_baselines import EGNNMol, PaiNN, SchNet
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
+from .oriented_mol import OrientedMol
 from .oriented_pointnet2 import OrientedPointNet2, OrientedPointNet2Seg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
@@ -23,13 +26,16 @@ __all__ = [
     "VNDGCNN",
     "CanonicalDGCNN",
     "DGCNNSeg",
+    "EGNNMol",
     "LinearVelocity",
     "OrientedDGCNN",
     "OrientedDGCNNSeg",
+    "OrientedMol",
     "OrientedNBody",
     "OrientedPointNet2",
     "OrientedPointNet2Seg",
     "OrientedRSCNN",
+    "PaiNN",
     "PointNet",
     "PointNet2",
     "PointNet2Seg",
@@ -38,11 +44,14 @@ __all__ = [
     "RIConvNetSeg",
     "ShellNet",
     "ShellNetSeg",
+    "SchNet",
     "VNDGCNNSeg",
     "VNPointNet",
     "VNPointNetSeg",
+    "energy_and_forces",
 ]
 
 # So that a checkpoint can describe a network that was made in Python.
 for _name in __all__:
-    record_init_args(globals()[_name])
+    if isinstance(globals()[_name], type):
+        record_init_args(globals()[_name])

@@ -1,11 +1,14 @@
 """Training: settings, tasks, the loop and its checkpoints."""
 
 from .loop import fit
+from .molecule_tasks import MoleculeProperties, MoleculeTensors
 from .settings import Settings
 from .splits import Splits
 from .tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
 
 __all__ = [
+    "MoleculeProperties",
+    "MoleculeTensors",
     "NBody",
     "NormalEstimation",
     "PartSegmentation",

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..data import point_cloud_loader
 from .progress import has_terminal
-from .tasks import PointClassification, Task
+from .tasks import Task
 
 __all__ = ["predict", "predict_batch"]
 
@@ -52,7 +52,7 @@ def predict(
     Yields
     ------
     Tensor
-        On the CPU: logits ``(C,)`` for a whole cloud, or a row for each of its points.
+        On the CPU: logits ``(C,)`` or properties of a whole cloud, or a row for each of its points.
 
     Raises
     ------
@@ -97,4 +97,4 @@ def predict_batch(
             "The network's output has NaN or infinite numbers: its weights may have diverged, or the clouds "
             "are of another kind than those it was trained on."
         )
-    return output if isinstance(task, PointClassification) else output.split(graph.batch_num_nodes().tolist())
+    return output if task.per_cloud else output.split(graph.batch_num_nodes().tolist())

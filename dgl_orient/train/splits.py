@@ -15,7 +15,16 @@ from .tasks import Task
 __all__ = ["Splits", "checkpoint_metadata"]
 
 #: Attributes of the training set that a checkpoint stores, where the data set has them.
-_METADATA = ("num_classes", "class_names", "num_parts", "part_names", "class_parts", "gravity")
+_METADATA = (
+    "num_classes",
+    "class_names",
+    "num_parts",
+    "part_names",
+    "class_parts",
+    "gravity",
+    "units",
+    "outputs",
+)
 #: Attributes of the test set that say how clouds are prepared for the network.
 _PREPROCESSING = ("num_points", "sampling", "columns", "features")
 

@@ -31,6 +31,8 @@ class Task(ABC):
     direction: Literal["max", "min"]  #: whether a good one is large, ``"max"``, or small, ``"min"``
     #: Whether clouds are normalized, augmented and rotated as the settings of a training say.
     transforms_clouds: bool = True
+    #: Whether outputs have a row for each cloud, not for each point.
+    per_cloud: bool = False
 
     def with_settings(self, settings: Settings) -> Task:
         """This task, with what it was not given explicitly taken from the settings of a training."""
@@ -85,6 +87,7 @@ class PointClassification(Task):
     """
 
     name, main_metric, direction = "pointcls", "accuracy", "max"
+    per_cloud = True
 
     def __init__(self, num_classes: int, label_smoothing: float | None = None) -> None:
         self.num_classes, self.label_smoothing = num_classes, label_smoothing

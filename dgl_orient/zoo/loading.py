@@ -15,7 +15,7 @@ from .._validation import as_integer, is_plain
 from ..config import registry
 from ..config.build import complete_metadata, make_model, make_task
 from ..config.recipe import check
-from ..config.registry import GIVEN_TO_MODELS, MODELS, PIPELINES
+from ..config.registry import GIVEN_TO_MODELS, MODELS, MOLECULES, PIPELINES
 from ..data.features import check_features
 from ..train import checkpoint as checkpoints
 from ..train.distributed import resolve_device
@@ -116,7 +116,7 @@ def _described_recipe(state: Mapping[str, object], path: Path) -> dict[str, obje
     first = () if pipeline == "nbody" else list(inspect.signature(classes[name]).parameters)[:1]
     given = {key: value for key, value in arguments.items() if key not in (*GIVEN_TO_MODELS, *first)}
     # A recipe is checked with data; any will do, for they have no part in the network.
-    data = {"name": "charged" if pipeline == "nbody" else "shapes"}
+    data = {"name": "charged" if pipeline == "nbody" else "qm9" if pipeline in MOLECULES else "shapes"}
     checked = check({"pipeline_name": pipeline, "data": data, "model": {"name": name, **given}})
     return {key: value for key, value in checked.items() if key != "data"}
 

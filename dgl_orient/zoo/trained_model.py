@@ -310,7 +310,7 @@ class TrainedModel:
         """Whether its clouds were centered and scaled."""
         if "data" in self.recipe:
             return is_normalized(self.recipe)
-        return self.pipeline != "nbody" and self._preprocessing("normalize") is not False
+        return self.pipeline not in registry.PHYSICAL and self._preprocessing("normalize") is not False
 
     @property
     def removes_outliers(self) -> bool:

@@ -53,6 +53,9 @@ def test_the_tasks_and_networks_are_all_there():
     networks = ("oriented-nbody", "egnn", "gnn", "linear")
     expected |= {f"nbody_charged{n}_{net}" for n in (5, 10, 20) for net in networks}
     expected |= {f"{task}_folder_oriented-dgcnn" for task in ("pointcls", "partseg", "normals")}
+    expected |= {f"molprop_qm9_{net}" for net in ("oriented-mol", "egnn", "schnet", "painn")}
+    expected |= {f"moltensor_qm9_{net}" for net in ("oriented-mol", "painn")}
+    expected |= {"molprop_molecules_oriented-mol"}
     assert expected | {"nbody_charged-files_oriented-nbody"} <= set(NAMES)
 
 
@@ -123,9 +126,25 @@ def test_the_networks_of_longer_recipes_can_be_made(name):
     assert sum(each.numel() for each in build(check(recipe)).make_model().parameters()) > 1000
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if re.search("_qm9_.*-quick", name)])
+def test_a_recipe_for_molecules_trains(name, tmp_path):
+    recipe = read(FOLDER / f"{name}.yaml")
+    tables = tiny.molecule_data(recipe["pipeline_name"])
+    recipe["data"] |= {key: tables[key] for key in ("raw_dir", "margin")} | {"size": None, "save_dir": None}
+    recipe["model"]["hidden_feats"] = 8
+    recipe["general_pipeline"] |= {"num_epochs": 1, "lr_scheduler": {"name": "cosine"}}
+    results = tiny.train(check(recipe), tmp_path / "results")
+    main = "std_mae" if recipe["pipeline_name"] == "molprop" else "tensor_error"
+    assert results["metrics"]["test"][main]["mean"] > 0
+
+
 def put_files(folder: Path, pipeline: str) -> dict:
     """Write small files for a pipeline; what the recipe must say of them."""
     rng = np.random.default_rng(0)
+    if pipeline == "molprop":
+        frames = [f'2\nenergy={-d} pbc="F F F"\nH 0 0 0\nH 0 0 {d}\n' for d in np.linspace(0.5, 1, 20)]
+        (folder / "hydrogen.xyz").write_text("".join(frames))
+        return {}
     if pipeline == "nbody":
         for split in ("train", "valid", "test"):
             arrays = {name: rng.standard_normal((5, 3, 4, 3)) for name in ("loc", "vel")}
@@ -142,7 +161,7 @@ def put_files(folder: Path, pipeline: str) -> dict:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if re.search("_(folder|charged-files)_.*-quick", name)]
+    "name", [name for name in NAMES if re.search("_(folder|charged-files|molecules)_.*-quick", name)]
 )
 def test_a_recipe_for_files_of_ones_own_trains(name, tmp_path):
     recipe = read(FOLDER / f"{name}.yaml")

@@ -66,11 +66,12 @@ def test_decorators_give_names_and_arguments():
 
 
 def test_names_are_those_that_users_rely_on():
-    assert list(registry.PIPELINES) == ["pointcls", "partseg", "normals", "nbody"]
-    data = "shapes modelnet40 modelnet10 shapenetpart charged charged-files folder"
+    assert list(registry.PIPELINES) == ["pointcls", "partseg", "normals", "nbody", "molprop", "moltensor"]
+    data = "shapes modelnet40 modelnet10 shapenetpart charged charged-files qm9 molecules folder"
     assert set(registry.DATA) == set(data.split())
     models = "oriented-dgcnn oriented-rscnn canonical-dgcnn dgcnn rscnn oriented-nbody egnn gnn linear"
     models += " pointnet pointnet2 oriented-pointnet2 vn-pointnet vn-dgcnn riconv shellnet"
+    models += " oriented-mol schnet painn"
     assert set(registry.MODELS) == set(models.split())
     for name in registry.DATA:
         assert issubclass(registry.data_class(name), PointCloudDataset)

@@ -13,6 +13,8 @@ DATASETS = [
     data.FolderDataset,
     data.ModelNet10,
     data.ModelNet40,
+    data.MoleculeFiles,
+    data.QM9,
     data.ShapeNetPart,
     data.Shapes,
 ]
@@ -27,6 +29,8 @@ def test_every_argument_has_a_resolvable_type_and_splits_are_choices(dataset):
     assert {"train", "val", "test"} <= set(typing.get_args(hints["split"]))
 
 
-@pytest.mark.parametrize("function", [data.read_cloud, data.write_cloud, data.protocol, data.simulate])
+@pytest.mark.parametrize(
+    "function", [data.read_cloud, data.write_cloud, data.protocol, data.read_molecules, data.simulate]
+)
 def test_public_functions_have_resolvable_types(function):
     assert set(inspect.signature(function).parameters) <= set(typing.get_type_hints(function))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from dgl_orient.config.build import build
 from dgl_orient.config.recipe import check
+from dgl_orient.config.registry import MOLECULES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import apply as go_apply
 from dgl_orient.train.loop import fit
+from tests.molecules import write_qm9
 
 PIPELINES = ("pointcls", "partseg", "normals", "nbody")
 SIZES = {"train": 10, "val": 5, "test": 5}
@@ -35,14 +37,27 @@ _NETWORK = PLAIN | {
 }
 
 
+@cache
+def molecule_data(pipeline: str) -> dict:
+    """Forty molecules in the form of QM9."""
+    folder = Path(tempfile.mkdtemp(prefix="dgl-orient-test-"))
+    write_qm9(folder)
+    targets = ["alpha", "gap"] if pipeline == "molprop" else ["polarizability"]
+    return {"name": "qm9", "raw_dir": str(folder), "targets": targets, "margin": 0.0}
+
+
 def recipe(pipeline: str, data: dict | None = None, model: dict | None = None, **general) -> dict:
     """A checked recipe; what is given is added to or replaces what it has."""
     particles = pipeline == "nbody"
     own = {"name": "egnn", "hidden_feats": 8, "num_layers": 1} if particles else _NETWORK
+    data_of_pipeline = _CHARGED if particles else _SHAPES
+    if pipeline in MOLECULES:
+        own = {"name": "oriented-mol", "hidden_feats": 8, "num_layers": 1}
+        data_of_pipeline = molecule_data(pipeline)
     return check(
         {
             "pipeline_name": pipeline,
-            "data": (_CHARGED if particles else _SHAPES) | (data or {}),
+            "data": data_of_pipeline | (data or {}),
             "model": own if model is None else model,
             "general_pipeline": {"num_epochs": 1, "train_batch_size": 5} | general,
         }

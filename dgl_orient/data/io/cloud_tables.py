@@ -11,6 +11,7 @@ import numpy as np
 from dgl import DGLError
 
 from .limits import Limits
+from .molecule_text import is_molecule_xyz
 
 __all__ = ["TextTable", "choose_columns", "read_cloud_table", "read_text_table", "split_columns"]
 
@@ -146,7 +147,13 @@ def _as_integers(array: np.ndarray) -> np.ndarray:
 
 def read_text_table(limits: Limits) -> TextTable:
     """The numbers of a table, and the names of its columns if it has a header."""
-    lines = [line.strip() for line in limits.read_text().splitlines()]
+    text = limits.read_text()
+    if is_molecule_xyz(text):
+        raise DGLError(
+            f"{limits.path} is a molecule, not a point cloud; give it to a network for molecules, of the "
+            f"pipelines molprop or moltensor, or read it with dgl_orient.data.read_molecules."
+        )
+    lines = [line.strip() for line in text.splitlines()]
     header, rows = _split_header([line for line in lines if line])
     if not rows:
         raise ValueError("it has no rows")
