@@ -10,8 +10,8 @@ from dgl import DGLError
 
 from .._atomic import reason
 from .._molecules import OutputKind, Pool
-from .._validation import check_integer
-from .choices import Split, Transform, check_choice
+from .._validation import check_choice, check_integer
+from .choices import Split, Transform
 from .dataset import PointClouds
 from .io.limits import extension_of
 from .molecule_files import MOLECULE_EXTENSIONS, Molecule, read_molecules

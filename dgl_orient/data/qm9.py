@@ -9,8 +9,8 @@ import numpy as np
 from dgl import DGLError
 
 from .._messages import nearest
-from .._validation import check_integer
-from .choices import Split, Transform, check_choice
+from .._validation import check_choice, check_integer
+from .choices import Split, Transform
 from .dataset import PointClouds
 from .molecules import MoleculeDataset
 from .polarizability_frames import align_polarizabilities

@@ -101,9 +101,9 @@ def test_orientations_of_every_scale_are_equivariant(style, dtype):
     net = GlobalOrientation(2, k=6, **(dict(input_features="covariance") | STYLES[style])).to(dtype)
     pos = ball(dtype=dtype)
     assert_equivariant(
-        lambda *args, **kwargs: on_knn_graphs(net.scales)(*args, **kwargs)[1:5],
+        lambda *args, **kwargs: on_knn_graphs(net.scales)(*args, **kwargs)[1:6],
         pos,
-        ("frames", "invariant", "invariant", "invariant"),
+        ("frames", "invariant", "vectors", "invariant", "invariant"),
         [35, 25],
     )
     assert_equivariant(on_knn_graphs(net), pos, "frames", SIZES, per="cloud")
