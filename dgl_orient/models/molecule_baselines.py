@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from .._molecules import OutputKind, Pool
-from .._validation import check_integers
+from .._validation import PositiveFloat, PositiveInt, check_integers
 from ..geometry import norm
 from .molecules import NUM_NEIGHBOURS, AtomEdges, MoleculeNetwork, Molecules
 from .particles import PairLinear
@@ -41,10 +41,10 @@ class EGNNMol(MoleculeNetwork):
 
     def __init__(
         self,
-        num_outputs: int = 1,
-        hidden_feats: int = 128,
-        num_layers: int = 7,
-        cutoff: float = 15.0,
+        num_outputs: PositiveInt = 1,
+        hidden_feats: PositiveInt = 128,
+        num_layers: PositiveInt = 7,
+        cutoff: PositiveFloat = 15.0,
         out: OutputKind = "scalars",
         pools: Sequence[Pool] | None = None,
         elements: Sequence[int] | None = None,
@@ -100,11 +100,11 @@ class SchNet(MoleculeNetwork):
 
     def __init__(
         self,
-        num_outputs: int = 1,
-        hidden_feats: int = 128,
-        num_layers: int = 6,
-        cutoff: float = 5.0,
-        num_radial: int = 20,
+        num_outputs: PositiveInt = 1,
+        hidden_feats: PositiveInt = 128,
+        num_layers: PositiveInt = 6,
+        cutoff: PositiveFloat = 5.0,
+        num_radial: PositiveInt = 20,
         out: OutputKind = "scalars",
         pools: Sequence[Pool] | None = None,
         elements: Sequence[int] | None = None,
@@ -172,12 +172,12 @@ class PaiNN(MoleculeNetwork):
 
     def __init__(
         self,
-        num_outputs: int = 1,
-        hidden_feats: int = 128,
-        num_layers: int = 3,
-        cutoff: float = 5.0,
-        num_radial: int = 20,
-        num_vectors: int = 6,
+        num_outputs: PositiveInt = 1,
+        hidden_feats: PositiveInt = 128,
+        num_layers: PositiveInt = 3,
+        cutoff: PositiveFloat = 5.0,
+        num_radial: PositiveInt = 20,
+        num_vectors: PositiveInt = 6,
         out: OutputKind = "scalars",
         pools: Sequence[Pool] | None = None,
         elements: Sequence[int] | None = None,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .._molecules import OutputKind, Pool
-from .._validation import check_choice, check_integers
+from .._validation import PositiveFloat, PositiveInt, check_choice, check_integers
 from .atom_orientation import AtomOrientation
 from .molecules import AtomEdges, MoleculeNetwork, Molecules
 
@@ -74,12 +74,12 @@ class OrientedMol(MoleculeNetwork):
 
     def __init__(
         self,
-        num_outputs: int = 1,
-        hidden_feats: int = 128,
-        num_layers: int = 4,
-        cutoff: float = 5.0,
-        num_radial: int = 20,
-        num_orientations: int = 2,
+        num_outputs: PositiveInt = 1,
+        hidden_feats: PositiveInt = 128,
+        num_layers: PositiveInt = 4,
+        cutoff: PositiveFloat = 5.0,
+        num_radial: PositiveInt = 20,
+        num_orientations: PositiveInt = 2,
         orientations: MoleculeOrientations = "learned",
         neighbour_orientation: bool = True,
         out: OutputKind = "scalars",

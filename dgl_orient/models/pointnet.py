@@ -10,7 +10,14 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_max
-from .._validation import check_integer_lists, check_integers
+from .._validation import (
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+)
 from ..geometry import norm
 from ..nn.auxiliary_loss import AuxiliaryLoss
 from ..nn.pointwise_mlp import PointwiseMLP
@@ -167,16 +174,16 @@ class PointNet(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (64,),
-        transformed_widths: Sequence[int] = (128, 1024),
-        head_feats: Sequence[int] = (512, 256),
-        transform_feats: Sequence[int] = (64, 128, 1024),
-        transform_head_feats: Sequence[int] = (512, 256),
-        orthogonality: float = 0.001,
-        dropout: float = 0.4,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (64,),
+        transformed_widths: Sequence[PositiveInt] = (128, 1024),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        transform_feats: Sequence[PositiveInt] = (64, 128, 1024),
+        transform_head_feats: Sequence[PositiveInt] = (512, 256),
+        orthogonality: NonNegativeFloat = 0.001,
+        dropout: Probability = 0.4,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
@@ -254,18 +261,18 @@ class PointNetSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        widths: Sequence[int] = (64, 128, 128),
-        transformed_widths: Sequence[int] = (512, 2048),
-        head_feats: Sequence[int] = (256, 256, 128),
-        transform_feats: Sequence[int] = (64, 128, 1024),
-        transform_head_feats: Sequence[int] = (512, 256),
-        orthogonality: float = 0.001,
-        dropout: float = 0.0,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[PositiveInt] = (64, 128, 128),
+        transformed_widths: Sequence[PositiveInt] = (512, 2048),
+        head_feats: Sequence[PositiveInt] = (256, 256, 128),
+        transform_feats: Sequence[PositiveInt] = (64, 128, 1024),
+        transform_head_feats: Sequence[PositiveInt] = (512, 256),
+        orthogonality: NonNegativeFloat = 0.001,
+        dropout: Probability = 0.0,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors, num_categories=num_categories)

@@ -10,7 +10,16 @@ from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_max
-from .._validation import check_integer_lists, check_integers, check_level_sizes
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_level_sizes,
+)
 from ..graph import ball_query_graph, bipartite_knn_graph
 from ..graph.hierarchy import farthest_point_levels
 from ..nn import FeaturePropagation, SetAbstraction
@@ -21,7 +30,7 @@ from .segmentation import PointOutput, PointReadout, one_hot_category
 __all__ = ["PointNet2", "PointNet2Seg"]
 
 #: Sizes of the MLPs of a level, one MLP for each radius.
-LevelWidths = Sequence[Sequence[int]]
+LevelWidths = Sequence[Sequence[PositiveInt]]
 
 _MSG_WIDTHS = (
     ((32, 32, 64), (64, 64, 128), (64, 96, 128)),
@@ -174,16 +183,16 @@ class PointNet2(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        level_sizes: Sequence[int | float] = (512, 128),
-        radii: Sequence[Sequence[float]] = ((0.2,), (0.4,)),
-        max_neighbours: Sequence[Sequence[int]] = ((32,), (64,)),
+        num_classes: PositiveInt,
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        radii: Sequence[Sequence[PositiveFloat]] = ((0.2,), (0.4,)),
+        max_neighbours: Sequence[Sequence[PositiveInt]] = ((32,), (64,)),
         widths: Sequence[LevelWidths] = (((64, 64, 128),), ((128, 128, 256),)),
-        global_widths: Sequence[int] = (256, 512, 1024),
-        head_feats: Sequence[int] = (512, 256),
-        dropout: float = 0.4,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        global_widths: Sequence[PositiveInt] = (256, 512, 1024),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        dropout: Probability = 0.4,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
@@ -266,19 +275,19 @@ class PointNet2Seg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        level_sizes: Sequence[int | float] = (512, 128),
-        radii: Sequence[Sequence[float]] = ((0.1, 0.2, 0.4), (0.4, 0.8)),
-        max_neighbours: Sequence[Sequence[int]] = ((32, 64, 128), (64, 128)),
+        num_categories: NonNegativeInt = 0,
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        radii: Sequence[Sequence[PositiveFloat]] = ((0.1, 0.2, 0.4), (0.4, 0.8)),
+        max_neighbours: Sequence[Sequence[PositiveInt]] = ((32, 64, 128), (64, 128)),
         widths: Sequence[LevelWidths] = _PART_WIDTHS,
-        global_widths: Sequence[int] = (256, 512, 1024),
-        propagation_widths: Sequence[Sequence[int]] = ((256, 256), (256, 128), (128, 128)),
-        head_feats: Sequence[int] = (128,),
-        dropout: float = 0.5,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        global_widths: Sequence[PositiveInt] = (256, 512, 1024),
+        propagation_widths: Sequence[Sequence[PositiveInt]] = ((256, 256), (256, 128), (128, 128)),
+        head_feats: Sequence[PositiveInt] = (128,),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors, num_categories=num_categories)

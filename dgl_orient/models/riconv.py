@@ -10,7 +10,7 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_mean
-from .._validation import check_integers
+from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..geometry import norm
 from ..nn.cell_conv import equal_bins
 from .blocks import check_head, model_inputs
@@ -98,14 +98,14 @@ class RIConvNet(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        level_sizes: Sequence[int | float] = (256, 128, 64),
-        k: Sequence[int] = (64, 32, 16),
-        num_bins: Sequence[int] = (4, 2, 1),
-        widths: Sequence[int] = (128, 256, 512),
-        head_feats: Sequence[int] = (512, 256),
-        dropout: float = 0.5,
-        in_feats: int = 0,
+        num_classes: PositiveInt,
+        level_sizes: Sequence[LevelSize] = (256, 128, 64),
+        k: Sequence[PositiveInt] = (64, 32, 16),
+        num_bins: Sequence[PositiveInt] = (4, 2, 1),
+        widths: Sequence[PositiveInt] = (128, 256, 512),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats)
@@ -178,18 +178,18 @@ class RIConvNetSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        level_sizes: Sequence[int | float] = (512, 128, 32),
-        k: Sequence[int] = (64, 32, 16),
-        num_bins: Sequence[int] = (4, 2, 1),
-        widths: Sequence[int] = (128, 256, 512),
-        decoder_k: Sequence[int] = (8, 16, 32),
-        decoder_bins: Sequence[int] = (1, 2, 2),
-        head_feats: Sequence[int] = (256, 128),
-        dropout: float = 0.5,
-        in_feats: int = 0,
+        num_categories: NonNegativeInt = 0,
+        level_sizes: Sequence[LevelSize] = (512, 128, 32),
+        k: Sequence[PositiveInt] = (64, 32, 16),
+        num_bins: Sequence[PositiveInt] = (4, 2, 1),
+        widths: Sequence[PositiveInt] = (128, 256, 512),
+        decoder_k: Sequence[PositiveInt] = (8, 16, 32),
+        decoder_bins: Sequence[PositiveInt] = (1, 2, 2),
+        head_feats: Sequence[PositiveInt] = (256, 128),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, num_categories=num_categories)

@@ -9,7 +9,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import check_integers
+from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..geometry import norm
 from ..nn.cell_conv import shells
 from .blocks import check_head, model_inputs, point_channels
@@ -73,15 +73,15 @@ class ShellNet(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        level_sizes: Sequence[int | float] = (512, 128, 32),
-        k: Sequence[int] = (64, 32, 16),
-        num_shells: Sequence[int] = (4, 2, 1),
-        widths: Sequence[int] = (128, 256, 512),
-        head_feats: Sequence[int] = (256, 128),
-        dropout: float = 0.5,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_classes: PositiveInt,
+        level_sizes: Sequence[LevelSize] = (512, 128, 32),
+        k: Sequence[PositiveInt] = (64, 32, 16),
+        num_shells: Sequence[PositiveInt] = (4, 2, 1),
+        widths: Sequence[PositiveInt] = (128, 256, 512),
+        head_feats: Sequence[PositiveInt] = (256, 128),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
@@ -155,19 +155,19 @@ class ShellNetSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        level_sizes: Sequence[int | float] = (512, 128, 32),
-        k: Sequence[int] = (32, 16, 8),
-        num_shells: Sequence[int] = (4, 2, 1),
-        widths: Sequence[int] = (128, 256, 512),
-        decoder_k: Sequence[int] = (8, 16, 32),
-        decoder_shells: Sequence[int] = (1, 2, 4),
-        head_feats: Sequence[int] = (128, 64),
-        dropout: float = 0.2,
-        in_feats: int = 0,
-        in_vectors: int = 0,
+        num_categories: NonNegativeInt = 0,
+        level_sizes: Sequence[LevelSize] = (512, 128, 32),
+        k: Sequence[PositiveInt] = (32, 16, 8),
+        num_shells: Sequence[PositiveInt] = (4, 2, 1),
+        widths: Sequence[PositiveInt] = (128, 256, 512),
+        decoder_k: Sequence[PositiveInt] = (8, 16, 32),
+        decoder_shells: Sequence[PositiveInt] = (1, 2, 4),
+        head_feats: Sequence[PositiveInt] = (128, 64),
+        dropout: Probability = 0.2,
+        in_feats: NonNegativeInt = 0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors, num_categories=num_categories)

@@ -9,7 +9,14 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_max
-from .._validation import check_integer_lists, check_integers, check_k
+from .._validation import (
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_k,
+)
 from ..geometry import subtract_centroid
 from ..graph import knn_graph
 from ..nn.pointwise_mlp import PointwiseMLP
@@ -110,14 +117,14 @@ class VNDGCNN(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (21, 21, 42, 85),
-        embed_vectors: int = 341,
-        head_feats: Sequence[int] = (512, 256),
-        k: int = 20,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (21, 21, 42, 85),
+        embed_vectors: PositiveInt = 341,
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        k: PositiveInt = 20,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        in_vectors: int = 0,
+        dropout: Probability = 0.5,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_vectors=in_vectors)
@@ -201,17 +208,17 @@ class VNDGCNNSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        widths: Sequence[Sequence[int]] = ((21, 21), (21, 21), (21,)),
-        embed_vectors: int = 341,
-        category_feats: int = 64,
-        head_feats: Sequence[int] = (256, 256, 128),
-        k: int = 40,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[Sequence[PositiveInt]] = ((21, 21), (21, 21), (21,)),
+        embed_vectors: PositiveInt = 341,
+        category_feats: PositiveInt = 64,
+        head_feats: Sequence[PositiveInt] = (256, 256, 128),
+        k: PositiveInt = 40,
         dynamic: bool = True,
-        dropout: float = 0.5,
-        in_vectors: int = 0,
+        dropout: Probability = 0.5,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_vectors=in_vectors, num_categories=num_categories)

@@ -10,7 +10,14 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_max
-from .._validation import check_integer_lists, check_integers, check_k
+from .._validation import (
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_k,
+)
 from ..geometry import subtract_centroid
 from ..graph import knn_graph
 from ..nn.edge_ops import edge_ops
@@ -158,16 +165,16 @@ class VNPointNet(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        widths: Sequence[int] = (21, 21),
-        transformed_widths: Sequence[int] = (42,),
-        embed_vectors: int = 341,
-        head_feats: Sequence[int] = (512, 256),
-        k: int = 20,
-        transform_vectors: Sequence[int] = (21, 42, 341),
-        transform_head_vectors: Sequence[int] = (170, 85),
-        dropout: float = 0.4,
-        in_vectors: int = 0,
+        num_classes: PositiveInt,
+        widths: Sequence[PositiveInt] = (21, 21),
+        transformed_widths: Sequence[PositiveInt] = (42,),
+        embed_vectors: PositiveInt = 341,
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        k: PositiveInt = 20,
+        transform_vectors: Sequence[PositiveInt] = (21, 42, 341),
+        transform_head_vectors: Sequence[PositiveInt] = (170, 85),
+        dropout: Probability = 0.4,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_vectors=in_vectors)
@@ -244,18 +251,18 @@ class VNPointNetSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
+        num_outputs: PositiveInt,
         out: PointOutput = "labels",
-        num_categories: int = 0,
-        widths: Sequence[int] = (21, 21, 42, 42),
-        transformed_widths: Sequence[int] = (170,),
-        embed_vectors: int = 682,
-        head_feats: Sequence[int] = (256, 256, 128),
-        k: int = 40,
-        transform_vectors: Sequence[int] = (21, 42, 341),
-        transform_head_vectors: Sequence[int] = (170, 85),
-        dropout: float = 0.0,
-        in_vectors: int = 0,
+        num_categories: NonNegativeInt = 0,
+        widths: Sequence[PositiveInt] = (21, 21, 42, 42),
+        transformed_widths: Sequence[PositiveInt] = (170,),
+        embed_vectors: PositiveInt = 682,
+        head_feats: Sequence[PositiveInt] = (256, 256, 128),
+        k: PositiveInt = 40,
+        transform_vectors: Sequence[PositiveInt] = (21, 42, 341),
+        transform_head_vectors: Sequence[PositiveInt] = (170, 85),
+        dropout: Probability = 0.0,
+        in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_vectors=in_vectors, num_categories=num_categories)
