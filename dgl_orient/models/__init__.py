@@ -9,7 +9,8 @@ from .molecule_baselines import EGNNMol, PaiNN, SchNet
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
 from .oriented_mol import OrientedMol
-from .oriented_pointnet2 import OrientedPointNet2, OrientedPointNet2Seg
+from .oriented_pointnet2 import OrientedPointNet2
+from .oriented_pointnet2_seg import OrientedPointNet2Seg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .riconv import RIConvNet, RIConvNetSeg
