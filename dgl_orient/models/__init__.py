@@ -9,6 +9,7 @@ from .nbody_baselines import GNN, LinearVelocity
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .riconv import RIConvNet, RIConvNetSeg
+from .riframework import RIFramework, RIFrameworkSeg
 from .rscnn import RSCNN, OrientedRSCNN
 from .shellnet import ShellNet, ShellNetSeg
 from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
@@ -33,6 +34,8 @@ __all__ = [
     "PointNetSeg",
     "RIConvNet",
     "RIConvNetSeg",
+    "RIFramework",
+    "RIFrameworkSeg",
     "ShellNet",
     "ShellNetSeg",
     "VNDGCNNSeg",
