@@ -171,6 +171,12 @@ MODELS = {
             "normals": "dgl_orient.models:RIConvNetSeg",
         }
     ),
+    "riframework": ModelName(
+        {
+            "pointcls": "dgl_orient.models:RIFramework",
+            "partseg": "dgl_orient.models:RIFrameworkSeg",
+        }
+    ),
     "shellnet": ModelName(
         {
             "pointcls": "dgl_orient.models:ShellNet",

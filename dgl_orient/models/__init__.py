@@ -14,6 +14,7 @@ from .oriented_pointnet2_seg import OrientedPointNet2Seg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .riconv import RIConvNet, RIConvNetSeg
+from .riframework import RIFramework, RIFrameworkSeg
 from .rscnn import RSCNN, OrientedRSCNN
 from .shellnet import ShellNet, ShellNetSeg
 from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
@@ -43,6 +44,8 @@ __all__ = [
     "PointNetSeg",
     "RIConvNet",
     "RIConvNetSeg",
+    "RIFramework",
+    "RIFrameworkSeg",
     "ShellNet",
     "ShellNetSeg",
     "SchNet",

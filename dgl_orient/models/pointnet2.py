@@ -87,7 +87,7 @@ class SetAbstractions(nn.Module):
         super().__init__()
         check_level_sizes(level_sizes)
         check_integer_lists(1, global_widths=global_widths)
-        _check_levels(len(level_sizes), radii=radii, max_neighbours=max_neighbours, widths=widths)
+        check_levels(len(level_sizes), radii=radii, max_neighbours=max_neighbours, widths=widths)
         self.level_sizes = tuple(level_sizes)
         self.radii, self.max_neighbours = radii, max_neighbours
         self.level_feats = [in_feats]
@@ -120,7 +120,7 @@ class SetAbstractions(nn.Module):
         return whole, levels
 
 
-def _check_levels(number: int, **lists: Sequence[Sequence]) -> None:
+def check_levels(number: int, **lists: Sequence[Sequence]) -> None:
     """Raise unless all lists have an entry for each level, and the entries of a level are of one length."""
     if number == 0:
         raise DGLError("Expected level_sizes with at least one level, got none.")
@@ -134,6 +134,40 @@ def _check_levels(number: int, **lists: Sequence[Sequence]) -> None:
                 f"Expected as many radii as max_neighbours and widths at level {level}, got "
                 f"{', '.join(str(len(each)) for each in entries)}."
             )
+
+
+class Propagations(nn.Module):
+    """Feature propagation from the whole point cloud down the levels to the points.
+
+    Parameters
+    ----------
+    whole_feats : int
+        Number of features of a point cloud.
+    level_feats : sequence of int
+        Number of features of a point of each level, the points first.
+    widths : sequence of sequence of int
+        Sizes of the layers that propagate to each level, from the coarsest to the points.
+    """
+
+    def __init__(self, whole_feats: int, level_feats: Sequence[int], widths: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        check_levels(len(level_feats), propagation_widths=widths)
+        *others, coarsest = level_feats
+        sizes = (whole_feats + coarsest, *widths[0])
+        self.from_whole = PointwiseMLP(*sizes, bias=True, activation=nn.ReLU)
+        outputs = [each[-1] for each in widths]
+        self.layers = nn.ModuleList(map(FeaturePropagation, outputs, reversed(others), widths[1:]))
+        self.out_feats = outputs[-1]
+
+    def forward(self, whole: Tensor, levels: Sequence[Level]) -> Tensor:
+        """The features of the points ``(N, out_feats)`` from those of the point clouds and of all levels."""
+        coarse = levels[-1]
+        feat = self.from_whole.forward_with_global(coarse.feat, whole, coarse.num_nodes.to(whole.device))
+        for layer, fine in zip(self.layers, levels[-2::-1]):
+            near = bipartite_knn_graph(coarse.pos, fine.pos, 3, coarse.num_nodes, fine.num_nodes)
+            feat = layer(near, (feat, fine.feat), (coarse.pos, fine.pos))
+            coarse = fine
+        return feat
 
 
 class PointNet2(nn.Module):
@@ -296,14 +330,9 @@ class PointNet2Seg(nn.Module):
         num_channels = 3 + in_feats + 3 * in_vectors
         levels = (level_sizes, radii, max_neighbours, widths, global_widths)
         self.backbone = SetAbstractions(num_channels, *levels)
-        _check_levels(len(level_sizes) + 1, propagation_widths=propagation_widths)
-        below, *others = reversed(self.backbone.level_feats[1:])
-        sizes = (global_widths[-1] + below, *propagation_widths[0])
-        self.from_whole = PointwiseMLP(*sizes, bias=True, activation=nn.ReLU)
-        outputs = [each[-1] for each in propagation_widths]
-        skips = [*others, num_channels + num_categories]
-        self.propagations = nn.ModuleList(map(FeaturePropagation, outputs, skips, propagation_widths[1:]))
-        sizes = (outputs[-1], *head_feats)
+        level_feats = [num_channels + num_categories, *self.backbone.level_feats[1:]]
+        self.decoder = Propagations(global_widths[-1], level_feats, propagation_widths)
+        sizes = (self.decoder.out_feats, *head_feats)
         self.head = PointwiseMLP(*sizes, dropout=dropout, bias=True, activation=nn.ReLU)
         self.readout = PointReadout(self.head.out_feats, num_outputs, out)
 
@@ -334,11 +363,4 @@ class PointNet2Seg(nn.Module):
         classes = one_hot_category(category, self.num_categories, len(num_points), feat)
         skip = torch.cat([feat, *(each.repeat_interleave(num_points, 0) for each in classes)], 1)
         levels[0] = levels[0]._replace(feat=skip)
-        coarse = levels[-1]
-        num_coarse = coarse.num_nodes.to(feat.device)
-        feat = self.from_whole.forward_with_global(coarse.feat, whole, num_coarse)
-        for layer, fine in zip(self.propagations, levels[-2::-1]):
-            near = bipartite_knn_graph(coarse.pos, fine.pos, 3, coarse.num_nodes, fine.num_nodes)
-            feat = layer(near, (feat, fine.feat), (coarse.pos, fine.pos))
-            coarse = fine
-        return self.readout(self.head(feat))
+        return self.readout(self.head(self.decoder(whole, levels)))

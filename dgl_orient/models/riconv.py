@@ -15,6 +15,7 @@ from ..geometry import norm
 from ..nn.cell_conv import equal_bins
 from .blocks import check_head, model_inputs
 from .cell_networks import CellClassifier, CellDecoder, CellEncoder, Cells, CellSegmentation, Level
+from .invariants import cosine, unit
 from .segmentation import PointOutput
 
 __all__ = ["RIConvNet", "RIConvNetSeg"]
@@ -40,18 +41,6 @@ def _describe(graph: DGLGraph, src: Level, dst: Level, num_cells: int) -> Cells:
     centre = mean.repeat_interleave(dst.num_nodes.to(src.pos.device), 0) - dst.pos
     along = dgl.ops.e_dot_v(graph, diff, unit(centre))
     return Cells(torch.cat(edge, 1), equal_bins(graph, along.detach(), num_cells))
-
-
-def cosine(a: Tensor, b: Tensor) -> Tensor:
-    """The cosines ``(E, 1)`` between vectors ``(E, 3)``; 0 where one of them is 0."""
-    return (unit(a) * unit(b)).sum(1, keepdim=True)
-
-
-def unit(vec: Tensor) -> Tensor:
-    """Vectors ``(E, 3)`` of length 1; 0 where they are 0."""
-    length = norm(vec, keepdim=True)
-    positive = length > 2 * torch.finfo(vec.dtype).tiny ** 0.5
-    return torch.where(positive, vec / torch.where(positive, length, 1.0), 0.0)
 
 
 class RIConvNet(nn.Module):

@@ -45,6 +45,8 @@ class SetAbstraction(nn.Module):
         Sizes of the MLP's layers, each with batch norm and ReLU.
     allow_zero_in_degree : bool
         Whether nodes without neighbours are allowed; their result is 0.
+    edge_feats : int
+        Number of features of an edge that take the place of :math:`x_j - x_i`; 0 for none.
 
     Examples
     --------
@@ -58,13 +60,19 @@ class SetAbstraction(nn.Module):
     torch.Size([64, 64])
     """
 
-    def __init__(self, in_feats: int, widths: Sequence[int], allow_zero_in_degree: bool = False) -> None:
+    def __init__(
+        self,
+        in_feats: int,
+        widths: Sequence[int],
+        allow_zero_in_degree: bool = False,
+        edge_feats: int = 0,
+    ) -> None:
         super().__init__()
-        check_integers(0, in_feats=in_feats)
+        check_integers(0, in_feats=in_feats, edge_feats=edge_feats)
         check_integer_lists(1, widths=widths)
         self.in_feats, self.out_feats = in_feats, widths[-1]
-        self.allow_zero_in_degree = allow_zero_in_degree
-        self.mlp = PointwiseMLP(3 + in_feats, *widths, bias=True, activation=nn.ReLU)
+        self.allow_zero_in_degree, self.edge_feats = allow_zero_in_degree, edge_feats
+        self.mlp = PointwiseMLP((edge_feats or 3) + in_feats, *widths, bias=True, activation=nn.ReLU)
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters and the running statistics."""
@@ -79,7 +87,13 @@ class SetAbstraction(nn.Module):
     def extra_repr(self) -> str:
         return f"{self.in_feats}, {self.out_feats}"
 
-    def forward(self, graph: DGLGraph, feat: TensorOrPair | None, pos: TensorOrPair) -> Tensor:
+    def forward(
+        self,
+        graph: DGLGraph,
+        feat: TensorOrPair | None,
+        pos: TensorOrPair,
+        edge: Tensor | None = None,
+    ) -> Tensor:
         """Compute new features. Coordinates that are not finite give results that are not.
 
         Parameters
@@ -90,6 +104,8 @@ class SetAbstraction(nn.Module):
             Features ``(N_src, in_feats)`` of the sources; not needed where in_feats is 0.
         pos : Tensor or pair of Tensor
             Coordinates ``(N, 3)``.
+        edge : Tensor, optional
+            Features ``(E, edge_feats)`` of the edges, where edge_feats is not 0.
 
         Returns
         -------
@@ -101,14 +117,17 @@ class SetAbstraction(nn.Module):
             check_shape("feat", feat, (graph.num_src_nodes(), self.in_feats))
         pos = src_dst_positions(pos, graph)
         check_dtype(self, *pos)
+        if self.edge_feats:
+            check_shape("edge", edge, (graph.num_edges(), self.edge_feats))
         connected_nodes(graph, self.allow_zero_in_degree)
         if graph.num_edges() == 0:
             return pos[1].new_zeros(len(pos[1]), self.out_feats)
         first = self.mlp[0]
-        weight, feat_weight = first.weight.split([3, self.in_feats], 1)
+        weight, feat_weight = first.weight.split([self.edge_feats or 3, self.in_feats], 1)
         # Autocast would round every direction differently.
         with torch.autocast(pos[0].device.type, enabled=False):
-            mapped = linear(dgl.ops.u_sub_v(graph, *pos), weight, first.bias)  # (E, widths[0])
+            edge = edge if self.edge_feats else dgl.ops.u_sub_v(graph, *pos)
+            mapped = linear(edge, weight, first.bias)  # (E, widths[0])
         if self.in_feats:
             once = linear(feat, feat_weight)
             mapped = mapped + dgl.ops.copy_u(graph, once.to(mapped.dtype))

@@ -7,7 +7,16 @@ import torch
 from dgl import DGLError
 
 import dgl_orient
-from dgl_orient.models import VNDGCNN, RIConvNet, RIConvNetSeg, VNDGCNNSeg, VNPointNet, VNPointNetSeg
+from dgl_orient.models import (
+    VNDGCNN,
+    RIConvNet,
+    RIConvNetSeg,
+    RIFramework,
+    RIFrameworkSeg,
+    VNDGCNNSeg,
+    VNPointNet,
+    VNPointNetSeg,
+)
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball, duplicates, generator, line, plane
 from tests.models.test_networks import on_clouds, settled
@@ -19,7 +28,13 @@ VN_POINTNET = dict(widths=(6, 6), transformed_widths=(8,), transform_vectors=(6,
 VN_POINTNET |= dict(transform_head_vectors=(6,))
 RICONV = dict(level_sizes=(24, 8), k=(12, 8), num_bins=(3, 2), widths=(8, 16), head_feats=(12,))
 BACK = dict(decoder_k=(4, 6), decoder_bins=(1, 2))
+RIF = dict(level_sizes=(24, 8), radii=((0.8, 1.2), (1.5,)), max_neighbours=((8, 8), (8,)), head_feats=(12,))
+RIF |= dict(widths=(((8,), (8, 8)), ((16,),)), global_widths=(16,))
 MODELS = {
+    "riframework": lambda **kw: RIFramework(5, **(RIF | kw)),
+    "riframework parts": lambda **kw: RIFrameworkSeg(
+        5, propagation_widths=((16,), (16,), (8,)), **(RIF | kw)
+    ),
     "riconv": lambda **kw: RIConvNet(5, **(RICONV | kw)),
     "riconv parts": lambda **kw: RIConvNetSeg(5, **(RICONV | BACK | kw)),
     "vn-pointnet": lambda **kw: VNPointNet(5, **(VN_POINTNET | kw)),
@@ -139,15 +154,35 @@ def test_bad_inputs_and_sizes_are_refused(name):
     for bad in (dgl_orient.point_cloud(pos.double()), dgl_orient.point_cloud(pos[:, :2]), pos):
         with pytest.raises(DGLError):
             MODELS[name]()(bad)
-    for wrong in (dict(k=0 if name in WITH_VECTORS else (0, 1)), dict(head_feats=(0,)), dict(dropout=1.0)):
+    for wrong in (dict(head_feats=(0,)), dict(dropout=1.0)):
         with pytest.raises(DGLError, match=f"^Expected {next(iter(wrong))}"):
             MODELS[name](**wrong)
 
 
 def test_presets_run():
     cloud = dgl_orient.point_cloud(ball(100, dtype=torch.float32), [60, 40])
-    for make in (VNDGCNN, VNPointNet, RIConvNet):
+    for make in (VNDGCNN, VNPointNet, RIConvNet, RIFramework):
         assert make.light(7)(cloud).shape == (2, 7)
     for make in (VNDGCNNSeg, VNPointNetSeg, RIConvNetSeg):
         assert make.light(7)(cloud).shape == (100, 7)
         assert make.light(1, out="vectors")(cloud).shape == (100, 1, 3)
+    assert RIFrameworkSeg.light(7)(cloud).shape == (100, 7)
+
+
+@pytest.mark.parametrize(
+    "make, wrong",
+    [
+        (VNDGCNN, dict(k=0)),
+        (VNPointNet, dict(k=0)),
+        (VNPointNet, dict(widths=(4,))),
+        (RIConvNet, dict(k=(64, 32))),
+        (RIConvNet, dict(widths=(8, 0, 8))),
+        (RIConvNetSeg, dict(decoder_k=(8,))),
+        (RIFramework, dict(radii=((0.1,), (0.2,)))),
+        (RIFramework, dict(level_sizes=())),
+        (RIFrameworkSeg, dict(propagation_widths=((8,),))),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(make, wrong):
+    with pytest.raises(DGLError, match="^Expected .*got"):
+        make(5, **wrong)

@@ -25,7 +25,11 @@ PLAIN = {
 }
 #: These learn upright shapes and are tested on rotated ones.
 INVARIANT = {
-    "riconv": (lambda: models.RIConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.4),
+    "riconv": (lambda: models.RIConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.6),
+    "riframework": (
+        lambda: models.RIFramework.light(5, level_sizes=(32, 12), radii=((0.5,), (1.0,)), dropout=0.0),
+        0.4,
+    ),
     "vn-pointnet": (lambda: models.VNPointNet.light(5, dropout=0.0, k=8), 0.4),
     "vn-dgcnn": (lambda: models.VNDGCNN.light(5, dropout=0.0, k=8), 0.4),
 }

@@ -20,6 +20,8 @@ PUBLISHED = {
 OURS = {
     "PointNetSeg": (lambda: models.PointNetSeg(**PARTS), 8.34),
     "RIConvNet": (lambda: models.RIConvNet(**CLASSES), 0.71),  # published: 0.70
+    "RIFramework": (lambda: models.RIFramework(**CLASSES), 1.63),
+    "RIFrameworkSeg": (lambda: models.RIFrameworkSeg(**PARTS), 1.65),
     "RIConvNetSeg": (lambda: models.RIConvNetSeg(**PARTS), 0.79),
     "ShellNetSeg": (lambda: models.ShellNetSeg(**PARTS), 0.78),
     "VNPointNet": (lambda: models.VNPointNet(**CLASSES), 1.97),

@@ -48,6 +48,19 @@ def test_gradients_on_ugly_clouds_are_finite(cloud):
         assert torch.isfinite(value.grad).all()
 
 
+def test_features_of_edges_take_the_place_of_relative_coordinates():
+    pos, feat = ball(30), features(30)
+    graph = ball_query_graph(pos, pos[:8], 1.2, 9)
+    src, dst = graph.edges()
+    plain, other = SetAbstraction(5, (8, 6)).double(), SetAbstraction(5, (8, 6), edge_feats=3).double()
+    other.load_state_dict(plain.state_dict())
+    both = (pos, pos[:8])
+    edge = pos[src] - pos[dst]
+    assert torch.equal(plain(graph, feat, both), other(graph, feat, both, edge))
+    with pytest.raises(DGLError, match="^Expected edge of shape"):
+        other(graph, feat, both)
+
+
 def test_nodes_without_neighbours():
     pos = ball(10)
     far = torch.cat([pos, pos[:1] + 100])
