@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dgl import DGLError, DGLGraph
+from torch import Tensor
 from tqdm import tqdm
 
 from ..config.build import data_set, dataset_metadata
@@ -17,6 +18,7 @@ from ..zoo.category_proposal import CategoryProposer
 from ..zoo.clouds import PointCloudFile, category_number, read_clouds
 from ..zoo.input_files import InputFile, find_inputs
 from ..zoo.loading import load_trained_model
+from ..zoo.molecules import file_extensions, molecules_of_file
 from ..zoo.predict import predict_files
 from ..zoo.prediction_files import check_format, destination_of, destinations
 from ..zoo.prediction_folder import Applied, PredictionFolder, output_folder
@@ -59,6 +61,8 @@ def apply(
       takes the normals' signs from a sample of the whole cloud. The file's points are written with their
       parts (``part``, its ``probability``, and a colour) or normals. Meshes are sampled first.
     - ``nbody``: files hold ``pos``, ``vel`` and ``charge``; ``predicted_pos`` is written beside them.
+    - ``molprop`` and ``moltensor``: files are molecules, .xyz (also of several frames), .sdf or .pdb; each
+      molecule has a row with its formula and its properties, vectors and tensors in the file's axes.
 
     All predictions are listed in ``predictions.json`` and ``predictions.csv``, with warnings by file, such as
     of fewer points than clouds had in training. Files are read once, in order, and predicted a batch at a
@@ -69,7 +73,8 @@ def apply(
     checkpoint : str, Path or TrainedModel
         The file ``run_0.pth`` of a training, the name of a pretrained model, or what was loaded from it.
     inputs : sequence of str or Path
-        Files, in all formats of :func:`dgl_orient.data.read_cloud`, and folders of them.
+        Files, in all formats of :func:`dgl_orient.data.read_cloud`, or of
+        :func:`dgl_orient.data.read_molecules`, and folders of them.
     output : str or Path, optional
         The folder to write into. Files keep their names, and their places below a folder that was given. By
         default a new one, ``apply_results`` or, if that holds files, ``apply_results_2`` and so on.
@@ -108,7 +113,7 @@ def apply(
     """
     trained = _loaded(checkpoint, device)
     ending, folder = check_format(trained.pipeline, file_format), output_folder(output, overwrite)
-    files, unsupported = find_inputs(inputs, folder)
+    files, unsupported = find_inputs(inputs, folder, file_extensions(trained))
     _check_category(trained, category)
     paths = destinations(trained.pipeline, files, folder, ending)
     skipped: list[dict[str, str]] = []
@@ -174,19 +179,21 @@ def apply_data(
     _check_classes(trained, clouds, data["name"])
     folder = output_folder(output, overwrite)
     names = [f"{split}/{number:05d}" for number in range(len(clouds))]
-    is_class = trained.pipeline == "pointcls"
-    paths = [None if is_class else folder / f"{name}.{ending}" for name in names]
+    is_class, per_cloud = trained.pipeline == "pointcls", trained.task.per_cloud
+    paths = [None if per_cloud else folder / f"{name}.{ending}" for name in names]
     outputs = predict(
         trained.network, trained.task, clouds, batch_size, device=trained.device, progress=progress
     )
-    with PredictionFolder(trained, folder, [] if is_class else paths, overwrite) as results:
+    with PredictionFolder(trained, folder, [] if per_cloud else paths, overwrite) as results:
         for number, raw in enumerate(outputs):
             graph, label = _pair(clouds[number])
             kept = (each for each in _POINTS.get(trained.pipeline, ()) if each in graph.ndata)
             points = {each: graph.ndata[each].numpy() for each in kept}
-            truth = trained.metadata["class_names"][label] if is_class else None
-            prediction = prediction_of(trained, raw, label)
-            results.add(names[number], prediction, points, paths[number], true_class=truth)
+            truth = {"true_class": trained.metadata["class_names"][label]} if is_class else {}
+            if trained.is_molecular:
+                truth = {"true_properties": prediction_of(trained, label)["properties"]}
+            prediction = prediction_of(trained, raw, None if trained.is_molecular else label)
+            results.add(names[number], prediction, points, paths[number], **truth)
         return results.finish()
 
 
@@ -210,7 +217,10 @@ def _readable(
     """The files' clouds; those that cannot be read are listed as skipped, or an error if there is no list."""
     for file in files:
         try:
-            yield from read_clouds(trained, file.path, **options)
+            if trained.is_molecular:
+                yield from list(molecules_of_file(trained, file.path))  # all of a file or none
+            else:
+                yield from read_clouds(trained, file.path, **options)
         except DGLError as error:
             if skipped is None and len(files) == 1:
                 raise
@@ -219,14 +229,22 @@ def _readable(
             skipped.append({"file": str(file.path), "reason": str(error)})
 
 
-def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | None]:
-    """A cloud and its label, if it has one."""
-    return (item, None) if isinstance(item, DGLGraph) else (item[0], int(item[1]))
+def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | Tensor | None]:
+    """A cloud and its label, if it has one: the number of a class, or the targets of a molecule."""
+    if isinstance(item, DGLGraph):
+        return item, None
+    return item[0], item[1] if item[1].ndim else int(item[1])
 
 
 def _check_classes(trained: TrainedModel, clouds: PointCloudDataset, name: str) -> None:
     """Refuse a data set whose labels mean something else to the network."""
-    known, given = (list(each["class_names"]) for each in (trained.metadata, dataset_metadata(clouds)))
+    metadata = dataset_metadata(clouds)
+    if trained.is_molecular and metadata["targets"] != trained.metadata["targets"]:
+        raise DGLError(
+            f"The data set {name!r} has the targets {', '.join(metadata['targets'])}, but the network was "
+            f"trained for {', '.join(trained.metadata['targets'])}; name these in data.targets."
+        )
+    known, given = (list(each["class_names"]) for each in (trained.metadata, metadata))
     if trained.pipeline in ("pointcls", "partseg") and given != known:
         raise DGLError(
             f"The data set {name!r} has other classes than those that the network was trained for; give its "

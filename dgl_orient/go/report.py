@@ -61,6 +61,8 @@ def _cells(entry: Mapping, colors: Mapping[str, str]) -> dict[str, str | Text]:
     """The columns of a prediction beside its file."""
     if "probabilities" in entry:
         return _class_cells(entry)
+    if "properties" in entry:
+        return _property_cells(entry)
     cells = {"category": entry["category"]} if "category" in entry else {}
     cells |= {name: f"{entry[name]:,}" for name in ("points", "particles") if name in entry}
     if "parts" in entry:
@@ -75,6 +77,12 @@ def _class_cells(entry: Mapping) -> dict[str, str]:
     others = ", ".join(f"{name} {value:.1%}" for name, value in ranked[is_known:])
     cells = {"class": entry["class"], "probability": probability, "alternatives": others}
     return cells | ({"true class": entry["true_class"]} if "true_class" in entry else {})
+
+
+def _property_cells(entry: Mapping) -> dict[str, str]:
+    named = {name: str(entry[name]) for name in ("molecule", "formula", "atoms") if name in entry}
+    values = entry["properties"] | entry.get("true_properties", {})
+    return named | {name: f"{value:.5g}" for name, value in values.items()}
 
 
 def _part_cell(entry: Mapping, colors: Mapping[str, str]) -> Text:

@@ -11,6 +11,7 @@ from dgl import DGLError
 from tqdm import tqdm
 
 from .._messages import nearest, shown
+from ..data.io import EXTENSIONS
 from ..plot import OrientedCloud, PlotOptions, cloud_figure, cloud_page
 from ..plot.gallery_page import gallery_figure, gallery_page
 from ..plot.panels import arrange_panels
@@ -20,6 +21,7 @@ from ..weights import DEFAULT
 from ..zoo.drawing import COLORS, caption, oriented_clouds, vertical_axis
 from ..zoo.input_files import find_files
 from ..zoo.loading import load_trained_model
+from ..zoo.molecules import file_extensions
 from ..zoo.poses import MAX_POINTS, compute_poses, read_input
 from ..zoo.trained_model import TrainedModel
 
@@ -53,7 +55,8 @@ def view_cloud(
     Parameters
     ----------
     source : str or Path
-        A file of any format that :func:`dgl_orient.data.read_cloud` reads.
+        A file of any format that :func:`dgl_orient.data.read_cloud` reads; for a network for molecules one
+        of :func:`dgl_orient.data.read_molecules`, of which the first molecule is drawn.
     checkpoint : str or Path
         The file ``run_0.pth`` of a training, a pretrained model, or ``"untrained"``.
     out : str or Path, optional
@@ -130,8 +133,8 @@ def view_folder(
     """
     options, folder = _checked(options), Path(source)
     path = output_path(out, folder.resolve().name or "gallery", is_interactive=True)
-    files = find_files([folder])
     trained = _network(checkpoint, allow_plugins)
+    files = find_files([folder], extensions=EXTENSIONS if trained is None else file_extensions(trained))
     total = _PAGE_POINTS if is_page(path) else _PICTURE_POINTS
     number = num_points or max(1000, min(_CLOUD_POINTS, total // len(files)))
     clouds, views, bad = [], [], []

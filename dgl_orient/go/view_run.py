@@ -24,6 +24,7 @@ from ..plot.training_figure import (
     confusion_matrix,
     error_curve,
     iou_bars,
+    property_scatter,
     read_history,
     training_figure,
     trajectories,
@@ -48,8 +49,8 @@ def view_run(
 
     Beside the curves of all runs there is, for the test set and the best network of the first run: for
     ``pointcls`` the confusion matrix, for ``partseg`` the IoU of every category, for ``normals`` the
-    distribution of errors, for ``nbody`` some trajectories. Without a checkpoint, as before the training is
-    complete, there are curves alone.
+    distribution of errors, for ``nbody`` some trajectories, for molecules predicted against true properties.
+    Without a checkpoint, as before the training is complete, there are curves alone.
     """
     folder = newest_training(Path(folder))
     path = output_path(out, folder.resolve().name or "training")
@@ -118,7 +119,24 @@ def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool
     return trajectories(systems)
 
 
-_RESULTS = {"pointcls": _confusion, "partseg": _iou, "normals": _normal_errors, "nbody": _trajectories}
+def _properties(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    outputs = torch.stack(list(predict(trained.network, trained.task, test, progress=progress)))
+    true, names = torch.as_tensor(test.labels), trained.metadata["targets"]
+    if trained.pipeline == "moltensor":  # all components together
+        return property_scatter(true.reshape(-1, 1).numpy(), outputs.reshape(-1, 1).numpy(), names)
+    units = trained.metadata["units"]
+    named = [f"{name}, {unit}" if unit else name for name, unit in zip(names, units)]
+    return property_scatter(true.numpy(), outputs.numpy(), named)
+
+
+_RESULTS = {
+    "pointcls": _confusion,
+    "partseg": _iou,
+    "normals": _normal_errors,
+    "nbody": _trajectories,
+    "molprop": _properties,
+    "moltensor": _properties,
+}
 
 
 def view_quality(

@@ -10,7 +10,16 @@ from dgl import DGLGraph
 from torch import Tensor, nn
 
 from .._segment import segment_max, segment_mean
-from .._validation import check_integer_lists, check_integers, check_level_sizes
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Probability,
+    check_integer_lists,
+    check_integers,
+    check_level_sizes,
+)
 from ..geometry import norm, subtract_centroid
 from ..graph import ball_query_graph
 from ..graph.hierarchy import farthest_point_levels
@@ -198,15 +207,15 @@ class RIFramework(nn.Module):
 
     def __init__(
         self,
-        num_classes: int,
-        level_sizes: Sequence[int | float] = (512, 128),
-        radii: Sequence[Sequence[float]] = ((0.1, 0.2, 0.4), (0.2, 0.4, 0.8)),
-        max_neighbours: Sequence[Sequence[int]] = ((16, 32, 64), (32, 64, 128)),
+        num_classes: PositiveInt,
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        radii: Sequence[Sequence[PositiveFloat]] = ((0.1, 0.2, 0.4), (0.2, 0.4, 0.8)),
+        max_neighbours: Sequence[Sequence[PositiveInt]] = ((16, 32, 64), (32, 64, 128)),
         widths: Sequence[LevelWidths] = _WIDTHS,
-        global_widths: Sequence[int] = (256, 512, 1024),
-        head_feats: Sequence[int] = (512, 256),
-        dropout: float = 0.6,
-        in_feats: int = 0,
+        global_widths: Sequence[PositiveInt] = (256, 512, 1024),
+        head_feats: Sequence[PositiveInt] = (512, 256),
+        dropout: Probability = 0.6,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats)
@@ -275,17 +284,17 @@ class RIFrameworkSeg(nn.Module):
 
     def __init__(
         self,
-        num_outputs: int,
-        num_categories: int = 0,
-        level_sizes: Sequence[int | float] = (512, 128),
-        radii: Sequence[Sequence[float]] = ((0.1, 0.2, 0.4), (0.2, 0.4, 0.8)),
-        max_neighbours: Sequence[Sequence[int]] = ((16, 32, 64), (32, 64, 128)),
+        num_outputs: PositiveInt,
+        num_categories: NonNegativeInt = 0,
+        level_sizes: Sequence[LevelSize] = (512, 128),
+        radii: Sequence[Sequence[PositiveFloat]] = ((0.1, 0.2, 0.4), (0.2, 0.4, 0.8)),
+        max_neighbours: Sequence[Sequence[PositiveInt]] = ((16, 32, 64), (32, 64, 128)),
         widths: Sequence[LevelWidths] = _WIDTHS,
-        global_widths: Sequence[int] = (256, 512, 1024),
-        propagation_widths: Sequence[Sequence[int]] = ((256, 256), (256, 128), (128, 128)),
-        head_feats: Sequence[int] = (128,),
-        dropout: float = 0.5,
-        in_feats: int = 0,
+        global_widths: Sequence[PositiveInt] = (256, 512, 1024),
+        propagation_widths: Sequence[Sequence[PositiveInt]] = ((256, 256), (256, 128), (128, 128)),
+        head_feats: Sequence[PositiveInt] = (128,),
+        dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
         check_integers(0, in_feats=in_feats, num_categories=num_categories)

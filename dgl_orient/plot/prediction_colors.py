@@ -11,6 +11,7 @@ from .colors import Coloring, by_category, by_direction, by_value
 __all__ = [
     "angular_error",
     "data_colorings",
+    "element_coloring",
     "normal_colorings",
     "part_colorings",
     "position_colorings",
@@ -53,6 +54,17 @@ def position_colorings(predicted: np.ndarray, target: np.ndarray | None = None) 
     if target is None:
         return []
     return [by_value("error", np.linalg.norm(predicted - target, axis=1), low=0.0)]
+
+
+def element_coloring(element: np.ndarray) -> Coloring:
+    """The usual colours of the elements of atoms ``(N,)``, from ASE."""
+    from ase.data import chemical_symbols
+    from ase.data.colors import jmol_colors
+
+    present, labels = np.unique(element, return_inverse=True)
+    # White hydrogen would vanish on white paper.
+    rgb = (255 * np.minimum(jmol_colors[present], 0.85)).round().astype(int)
+    return by_category("element", labels, [chemical_symbols[z] for z in present], [*map(tuple, rgb.tolist())])
 
 
 def data_colorings(data: Mapping[str, np.ndarray]) -> list[Coloring]:

@@ -174,6 +174,35 @@ def error_curve(degrees: np.ndarray) -> Drawing:
     return draw
 
 
+def property_scatter(true: np.ndarray, predicted: np.ndarray, names: Sequence[str]) -> Drawing:
+    """Predicted against true properties ``(B, T)`` of molecules, a panel for each of at most four.
+
+    Parameters
+    ----------
+    true, predicted : np.ndarray
+        The properties.
+    names : sequence of str
+        Their names, perhaps with units.
+    """
+
+    def draw(figure: SubFigure) -> None:
+        shown = list(names)[:4]
+        columns = 2 if len(shown) > 1 else 1
+        grid = figure.subplots(-(-len(shown) // columns), columns, squeeze=False).ravel()
+        for axes in grid[len(shown) :]:
+            axes.axis("off")
+        for number, (axes, name) in enumerate(zip(grid, shown)):
+            x, y = true[:, number], predicted[:, number]
+            axes.plot(x, y, ".", ms=2, color="tab:blue")
+            axes.axline((x.mean(), x.mean()), slope=1, lw=0.8, color="grey")
+            axes.set_xlabel(f"true {escape(name)}", fontsize=8)
+            axes.set_ylabel("predicted", fontsize=8)
+            axes.set_title(f"{len(x)} test molecules, MAE {np.abs(x - y).mean():.3g}", fontsize=9)
+            simplify_axes(axes)
+
+    return draw
+
+
 class System(NamedTuple):
     """Trajectories of n particles at T times."""
 

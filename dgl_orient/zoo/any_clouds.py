@@ -14,6 +14,7 @@ from torch import Tensor
 from ..data.io.attributes import check_cloud
 from .clouds import PointCloudFile, cloud_of, read_clouds
 from .input_files import find_files
+from .molecules import file_extensions, molecule_of, molecules_of_file
 
 if TYPE_CHECKING:
     from .trained_model import TrainedModel
@@ -41,7 +42,8 @@ def any_clouds(
         The network.
     data : str, Path, np.ndarray, Tensor, DGLGraph, mapping or sequence of such
         A file or a folder of files; points ``(N, 3)`` or clouds ``(B, N, 3)``; a graph with ``ndata["pos"]``,
-        perhaps batched; a mapping with ``pos`` and further arrays, such as ``vel`` and ``charge``.
+        perhaps batched; a mapping with ``pos`` and further arrays, such as ``vel`` and ``charge``, or
+        ``element`` of molecules.
     category : str or sequence of str, optional
         For a network that is conditioned on one: that of all clouds, or of each. By default the name of a
         file's folder.
@@ -54,23 +56,28 @@ def any_clouds(
         If it is nothing of this, or lacks what the network needs.
     """
     number = 0
-    for number, each in enumerate(_one_by_one(data), start=1):
+    for number, each in enumerate(_one_by_one(data, file_extensions(trained)), start=1):
         named = category if category is None or isinstance(category, str) else _item(category, number - 1)
-        if isinstance(each, Path):
+        if isinstance(each, Path) and trained.is_molecular:
+            yield from molecules_of_file(trained, each)
+        elif isinstance(each, Path):
             options = dict(category=named, columns=columns, seed=seed, remove_outliers=remove_outliers)
             yield from read_clouds(trained, each, **options)
         else:
             name = Path(f"cloud {number - 1}")
             arrays = check_cloud(name, each, np.dtype(np.float64))
+            if trained.is_molecular:
+                yield molecule_of(trained, Path(f"molecule {number - 1}"), arrays)
+                continue
             yield cloud_of(trained, name, arrays, named, seed, remove_outliers)
     if number == 0:
         raise DGLError("Expected point clouds, got an empty list.")
 
 
-def _one_by_one(data: AnyClouds) -> Iterator[Path | dict[str, np.ndarray]]:
-    """Files, and the arrays of clouds."""
+def _one_by_one(data: AnyClouds, extensions: Sequence[str]) -> Iterator[Path | dict[str, np.ndarray]]:
+    """Files of these extensions, and the arrays of clouds."""
     if isinstance(data, (str, Path)):
-        yield from (file.path for file in find_files([data]))
+        yield from (file.path for file in find_files([data], extensions=extensions))
     elif isinstance(data, DGLGraph):
         for graph in dgl.unbatch(data) if data.batch_size > 1 else [data]:
             yield {name: values.detach().cpu().numpy() for name, values in graph.ndata.items()}
@@ -86,7 +93,7 @@ def _one_by_one(data: AnyClouds) -> Iterator[Path | dict[str, np.ndarray]]:
             yield {"pos": pos}
     elif isinstance(data, Iterable):
         for each in data:
-            yield from _one_by_one(each)
+            yield from _one_by_one(each, extensions)
     else:
         raise DGLError(
             f"Expected point clouds as arrays, tensors, graphs or files, got {type(data).__name__}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from dgl import DGLError
 
+from ..config.registry import MOLECULES
 from ..data import read_cloud
 from ..data.features import file_features
 from ..data.io.arrays import SeveralClouds
@@ -34,7 +35,7 @@ _POOL = 10_000
 #: What is written beside the predictions for points.
 _KEPT = ("pos", "normal", "color", "intensity")
 #: What networks use of the points, beside their coordinates.
-INPUTS = {"nbody": {"vel": 3, "charge": 1}}
+INPUTS = {"nbody": {"vel": 3, "charge": 1}, **dict.fromkeys(MOLECULES, {"element": 1})}
 
 CategoryFunction = Callable[[Path, np.ndarray, Sequence[str]], "tuple[str, str] | None"]
 
@@ -49,6 +50,7 @@ class PointCloudFile(NamedTuple):
     rows: np.ndarray | None = None  #: of the points that the network is given; None for all
     warnings: tuple[str, ...] = ()  #: of points that were dropped, and of too few
     features: Mapping[str, np.ndarray] = {}  #: ``feat`` and ``vec``, if the network takes any
+    number: int | None = None  #: of a molecule among several of the file
 
 
 def read_clouds(trained: TrainedModel, path: str | Path, **options: object) -> Iterator[PointCloudFile]:

@@ -17,6 +17,7 @@ from ..plot import Coloring, OrientedCloud, PlotOptions, oriented_cloud, own_col
 from ..plot.camera import VerticalAxis
 from ..plot.prediction_colors import (
     data_colorings,
+    element_coloring,
     normal_colorings,
     part_colorings,
     position_colorings,
@@ -35,6 +36,7 @@ COLORS = {
     "error": "--cpt of a network for partseg, normals or nbody, and a file with the ground truth",
     "normal": "--cpt of a network for normals, or a file with normals",
     "distance": "nothing",
+    "element": "--cpt of a network for molecules",
 }
 # The vertical axis where a format or its users have agreed on one.
 _VERTICAL = dict.fromkeys([".glb", ".gltf", ".obj"], "y") | dict.fromkeys(
@@ -110,6 +112,12 @@ def caption(cloud: CloudInput, pose: CloudPose, num_classes: int = 1) -> str:
         best = sorted(probabilities, key=probabilities.__getitem__, reverse=True)[:num_classes]
         classes = ", ".join(f"{name} {probabilities[name]:.0%}" for name in best)
         parts.append(classes if pose.prediction["is_known"] else f"{UNKNOWN} ({classes})")
+    if cloud.trained.is_molecular:
+        properties, units = pose.prediction["properties"], cloud.trained.metadata["units"]
+        units = units if len(units) == len(properties) else units * len(properties)
+        parts.append(pose.prediction["formula"])
+        for (name, value), unit in zip(properties.items(), units):
+            parts.append(f"{name} {value:.4g} {unit}".strip())
     if pose.trace.orient is None:
         parts.append("without orientations")
     return ", ".join(parts)
@@ -135,6 +143,8 @@ def _prediction_colorings(cloud: CloudInput, pose: CloudPose) -> list[Coloring]:
     metadata = trained.metadata
     if trained.pipeline == "pointcls":
         return []
+    if trained.is_molecular:
+        return [element_coloring(data["element"])]
     per_point = {name: values[cloud.rows] for name, values in prediction.per_point.items()}
     if trained.pipeline == "partseg":
         names = metadata.get("part_names") or list(map(str, range(metadata["num_parts"])))

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from dgl import DGLError
 
 from .._atomic import reason
-from ..data.io import EXTENSIONS, has_known_extension
+from ..data.io import EXTENSIONS
+from ..data.io.limits import extension_of
 
 __all__ = ["LISTS", "InputFile", "find_files", "find_inputs"]
 
@@ -26,7 +27,9 @@ class InputFile(NamedTuple):
     name: PurePosixPath  #: its path below the folder that was given
 
 
-def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -> list[InputFile]:
+def find_files(
+    inputs: Sequence[str | Path], output: str | Path | None = None, extensions: Sequence[str] = EXTENSIONS
+) -> list[InputFile]:
     """All files of the formats that can be read, the first of what :func:`find_inputs` returns.
 
     Examples
@@ -41,11 +44,11 @@ def find_files(inputs: Sequence[str | Path], output: str | Path | None = None) -
     ...     [str(file.name) for file in find_files([folder])]
     ['a.off', 'b.ply', 'mugs/c.npz']
     """
-    return find_inputs(inputs, output)[0]
+    return find_inputs(inputs, output, extensions)[0]
 
 
 def find_inputs(
-    inputs: Sequence[str | Path], output: str | Path | None = None
+    inputs: Sequence[str | Path], output: str | Path | None = None, extensions: Sequence[str] = EXTENSIONS
 ) -> tuple[list[InputFile], list[Path]]:
     """All files to predict, and those of other formats, in the order of the inputs and of their names.
 
@@ -58,6 +61,8 @@ def find_inputs(
         Files and folders.
     output : str or Path, optional
         The folder into which predictions go, perhaps for a second time.
+    extensions : sequence of str
+        Of the formats that can be read: by default those of point clouds.
 
     Returns
     -------
@@ -101,12 +106,12 @@ def find_inputs(
             name = PurePosixPath(Path(os.path.relpath(path, start)).as_posix())
             found.setdefault(Path(os.path.abspath(path)), InputFile(path, name))
     # Of a file alone, reading says what is wrong.
-    is_read = [has_known_extension(file.path) or given == [file.path] for file in found.values()]
+    is_read = [extension_of(file.path) in extensions or given == [file.path] for file in found.values()]
     files = list(itertools.compress(found.values(), is_read))
     unsupported = [file.path for file, kept in zip(found.values(), is_read) if not kept]
     if not files:
         raise DGLError(
-            f"There is no file in {' '.join(map(str, given[:3]))} whose name ends in {' '.join(EXTENSIONS)}"
+            f"There is no file in {' '.join(map(str, given[:3]))} whose name ends in {' '.join(extensions)}"
             + (f", only {', '.join(path.name for path in unsupported[:3])}." if unsupported else ".")
         )
     return files, unsupported

@@ -23,6 +23,7 @@ from ..graph import knn_graph, point_cloud
 from ..models.orientation_encoder import OrientationEncoder
 from ..models.tracing import VECTORS, OrientationTrace, trace_poses
 from .clouds import PointCloudFile, check_range, read_file
+from .molecules import molecules_of_file
 from .predict import predict_files, prepare_cloud, split_points
 from .predictions import Prediction
 from .trained_model import TrainedModel
@@ -84,6 +85,8 @@ def read_input(
     columns : sequence of int or str, optional
         Columns of a table with the coordinates, and perhaps normals; by default as in training.
     """
+    if trained is not None and trained.is_molecular:
+        return _read_molecule(Path(path), trained)
     path, limit = Path(path), num_points or MAX_POINTS
     if category is not None and (trained is None or not trained.is_category_conditioned):
         raise DGLError("There is no network that is conditioned on a category; leave out --category.")
@@ -111,6 +114,14 @@ def read_input(
     else:
         file = read_file(trained, path, category, columns, seed)
     return CloudInput(file, points, rows if is_per_point else None, center, trained)
+
+
+def _read_molecule(path: Path, trained: TrainedModel) -> CloudInput:
+    """The first molecule of a file."""
+    file = next(molecules_of_file(trained, path))
+    center = file.points["pos"].mean(0)
+    points = {"pos": file.points["pos"] - center, "element": file.points["element"]}
+    return CloudInput(file, points, None, center, trained)
 
 
 def _random_rows(num_points: int, limit: int, seed: int) -> np.ndarray:

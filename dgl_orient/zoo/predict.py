@@ -74,7 +74,7 @@ def predict_files(
 class CloudOutput(NamedTuple):
     """What a network computes for a cloud."""
 
-    output: Tensor  #: logits ``(C,)`` of the cloud, or a row for each of its points
+    output: Tensor  #: logits or properties of the cloud, or a row for each of its points
     features: Tensor | None  #: (C,) of the cloud; None of a network for points
     point_features: Tensor | None  #: a row for each point, if they were asked for
 
@@ -95,7 +95,7 @@ def cloud_outputs(
         for piece, output in zip(pieces, _computed(trained, pieces, with_points)):
             collected.append((piece, output))
             if piece.is_last:
-                yield piece.file, _merged(collected)
+                yield piece.file, _merged(collected, trained.task.per_cloud)
                 collected = []
 
 
@@ -179,7 +179,7 @@ def cloud_graph(
     graph = prepare_cloud(trained, file, seed, is_resampled)
     for name, values in graph.ndata.items():
         # Not before: far from the origin float32 has no digits left for coordinates.
-        graph.ndata[name] = values if name == "row" else values.float()
+        graph.ndata[name] = values.float() if values.is_floating_point() else values
     return graph
 
 
@@ -211,7 +211,7 @@ def split_points(num_points: int, most: int | None, seed: int) -> Iterator[tuple
         yield np.concatenate([own, order[: most - len(own)]]), len(own)
 
 
-def _merged(collected: Sequence[tuple[_Piece, CloudOutput]]) -> CloudOutput:
+def _merged(collected: Sequence[tuple[_Piece, CloudOutput]], per_cloud: bool) -> CloudOutput:
     """The output for a file from those of its pieces."""
     outputs = [output for _, output in collected]
     features = point_features = None
@@ -220,7 +220,7 @@ def _merged(collected: Sequence[tuple[_Piece, CloudOutput]]) -> CloudOutput:
         features = point_features.mean(0)
     if outputs[0].features is not None:
         features = torch.stack([each.features for each in outputs]).mean(0)
-    if outputs[0].output.ndim > 1:
+    if not per_cloud:
         output = _for_all_points(collected, [each.output for each in outputs])
         output = output if collected[-1][0].num_own else _aligned(output, *collected[-1])
     else:

@@ -17,6 +17,7 @@ from dgl import DGLError
 from .._atomic import atomic_write, reason
 from .._messages import printable
 from .._validation import check_choice
+from ..config.registry import MOLECULES
 from ..data import write_cloud
 from ..data.choices import CloudFormat
 from ..plot.colors import palette
@@ -73,7 +74,7 @@ def _holds_files(folder: Path) -> bool:
 def destinations(pipeline: str, files: Sequence[InputFile], folder: Path, ending: str) -> dict[Path, Path]:
     """Where the predictions for each file go: below the folder as it was below its own, none over another.
 
-    For classes no clouds are written.
+    For classes and for properties of molecules no clouds are written.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def destinations(pipeline: str, files: Sequence[InputFile], folder: Path, ending
     given = {os.path.realpath(file.path) for file in files}
     for name in LISTS:
         _check_free(folder / name, given)
-    if pipeline == "pointcls":
+    if pipeline in ("pointcls", *MOLECULES):
         return {}
     plain = [file.name.with_suffix(f".{ending}") for file in files]
     number = Counter(plain)

@@ -84,6 +84,7 @@ class PredictionFolder:
         path: Path | None,
         allow_unknown: bool = True,
         true_class: str | None = None,
+        true_properties: Mapping[str, float] | None = None,
     ) -> None:
         """Add the prediction of a cloud, and write the points if each has one."""
         entry = {"file": name}
@@ -93,6 +94,8 @@ class PredictionFolder:
             entry["output"] = str(path)
         if true_class is not None:
             entry["true_class"] = true_class
+        if true_properties is not None:
+            entry["true_properties"] = {f"true_{name}": each for name, each in true_properties.items()}
         entry |= prediction.summary | {"warnings": list(prediction.warnings)}
         if not entry.get("is_known", True):
             entry["warnings"].append(f"unlike the training data, most like {entry['nearest_class']}")
@@ -104,6 +107,8 @@ class PredictionFolder:
         colors = _part_colors(self.trained, self.predictions)
         head = {"pipeline": self.trained.pipeline, "checkpoint": str(self.trained.path)}
         head |= {"colors": colors} if colors else {}
+        if self.trained.is_molecular:
+            head["units"] = dict(zip(self.trained.metadata["targets"], self.trained.metadata["units"]))
         lists = write_lists(self.folder, head, self.predictions, skipped, unsupported)
         return Applied(
             self.folder, self.predictions, list(skipped), list(unsupported), self.written + lists, colors

@@ -9,6 +9,8 @@ import numpy as np
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from ..data.molecule_files import formula
+
 if TYPE_CHECKING:
     from .clouds import PointCloudFile
     from .trained_model import TrainedModel
@@ -17,6 +19,10 @@ __all__ = ["UNKNOWN", "Prediction", "Predictions", "prediction_of"]
 
 #: The class of a cloud that is unlike the training data.
 UNKNOWN = "unknown"
+
+
+#: What a table shows of a summary as it is.
+_SHOWN = ("class", "category", "points", "particles", "novelty", "molecule", "formula", "atoms")
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +55,9 @@ class Prediction:
                 shown["best three"] = ", ".join(f"{each} {value[each]:.1%}" for each in best)
             elif name == "parts":
                 shown[name] = ", ".join(f"{part} {count:,}" for part, count in value.items())
-            elif name in ("class", "category", "points", "particles", "novelty") and value is not None:
+            elif name == "properties":
+                shown |= {each: f"{number:.4g}" for each, number in value.items()}
+            elif name in _SHOWN and value is not None:
                 shown[name] = f"{value:.2f}" if isinstance(value, float) else str(value)
         return {"cloud": self.name, **shown, "warnings": "; ".join(self.warnings)}
 
@@ -91,6 +99,8 @@ def prediction_of(
         summary, per_point = _class(trained, output, features)
     elif trained.pipeline == "partseg":
         summary, per_point = _parts(trained, output, label)
+    elif trained.is_molecular:
+        summary, per_point = _properties(trained, output, file), {}
     elif trained.pipeline == "normals":
         vectors = normalize(output.double().reshape(-1, 3), dim=1)
         summary, per_point = {"points": len(vectors)}, {"normal": vectors.float().numpy()}
@@ -117,6 +127,23 @@ def _class(trained: TrainedModel, logits: Tensor, features: Tensor | None) -> tu
         "novelty": novelty,
         "is_known": is_known,
     }, {}
+
+
+def _properties(trained: TrainedModel, output: Tensor, file: PointCloudFile | None) -> dict[str, object]:
+    """The properties of a molecule by name; of vectors and tensors, which are symmetric, the components."""
+    names = trained.metadata["targets"]
+    if output.ndim == 2:
+        kept = [(i, j) for i in range(3) for j in range(i, 3)]
+        names = [f"{names[0]}_{'xyz'[i]}{'xyz'[j]}" for i, j in kept]
+        output = output[tuple(zip(*kept))]
+    elif trained.pipeline == "moltensor":
+        names = [f"{names[0]}_{axis}" for axis in "xyz"]
+    properties = {name: float(f"{value:.7g}") for name, value in zip(names, output.tolist())}
+    if file is None:
+        return {"properties": properties}
+    number = {} if file.number is None else {"molecule": file.number}
+    element = file.points["element"]
+    return number | {"formula": formula(element), "atoms": len(element), "properties": properties}
 
 
 def _parts(trained: TrainedModel, logits: Tensor, label: int | None) -> tuple[dict, dict]:

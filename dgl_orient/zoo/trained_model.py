@@ -87,7 +87,7 @@ class TrainedModel:
         remove_outliers: bool = True,
         columns: Sequence[int] | Sequence[str] | None = None,
     ) -> Predictions:
-        """Predict the classes of clouds, or parts, normals or positions of their points.
+        """Predict the classes of clouds, properties of molecules, or parts, normals or positions of points.
 
         Parameters
         ----------
@@ -271,6 +271,11 @@ class TrainedModel:
     def pipeline(self) -> str:
         """The name of its task, such as ``"pointcls"``."""
         return self.recipe["pipeline_name"]
+
+    @property
+    def is_molecular(self) -> bool:
+        """Whether it predicts molecules."""
+        return self.pipeline in registry.MOLECULES
 
     @property
     def is_category_conditioned(self) -> bool:
