@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["record_features"]
@@ -15,7 +16,8 @@ def record_features(network: nn.Module) -> Iterator[dict[int, Tensor]]:
     """Record the input of the last linear map for each number of rows.
 
     In a forward pass on B clouds of N points together, the entry of B rows is what the head of a classifier
-    maps to logits, and that of N rows the features of points before the last map of these.
+    maps to logits, and that of N rows the features of points before the last map of these. A network that
+    averages over several passes, as over the signs of a point cloud's axes, has the mean of its features.
 
     Parameters
     ----------
@@ -39,12 +41,15 @@ def record_features(network: nn.Module) -> Iterator[dict[int, Tensor]]:
     torch.Size([5, 8])
     """
     recorded: dict[int, Tensor] = {}
+    passes: dict[tuple[nn.Module, int], list[Tensor]] = {}
 
     def record(module: nn.Module, inputs: tuple[object, ...]) -> None:
         # Subclasses may take other arguments.
         if inputs and isinstance(inputs[0], Tensor) and inputs[0].ndim > 1:
             features = inputs[0].detach().flatten(0, -2)
-            recorded[len(features)] = features
+            same = passes.setdefault((module, len(features)), [])
+            same.append(features)
+            recorded[len(features)] = features if len(same) == 1 else torch.stack(same).mean(0)
 
     linear = [module for module in network.modules() if isinstance(module, nn.Linear)]
     handles = [module.register_forward_pre_hook(record) for module in linear]
