@@ -43,6 +43,8 @@ PAPER: dict[str, dict[str, tuple[float, ...]]] = {
         ),
     },
 }
+#: The paper has one oriented network for parts, which stands beside both of ours.
+PAPER["oriented-pointnet2"] = PAPER["oriented-dgcnn"]
 _HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 
 
@@ -67,6 +69,7 @@ def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]
                 },
                 "cpu_hours": _cpu_hours([record]),
                 "epochs": record["epochs"],
+                "points": record["recipe"]["data"]["num_points"]["test"],
             }
     if tuned.keys() == set(ShapeNetPart.class_names):
         protocols = next(iter(tuned.values()))["tests"]
@@ -85,6 +88,7 @@ def _combined(tuned: Mapping[str, Record], protocol: str) -> dict[str, object]:
         "categories": {name: _percent(value) for name, value in miou.items()},
         "cpu_hours": _cpu_hours(tuned.values()),
         "epochs": max(record["epochs"] for record in tuned.values()),
+        "points": next(iter(tuned.values()))["recipe"]["data"]["num_points"]["test"],
     }
 
 
@@ -108,13 +112,13 @@ def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
                 each["class_miou"],
                 "-" if paper is None else f"{mean(paper):.1f}",
             ]
-            rows.append([*row, each["instance_miou"], each["epochs"], each["cpu_hours"]])
+            rows.append([*row, each["instance_miou"], each["points"], each["epochs"], each["cpu_hours"]])
             known = each["categories"]
             values = (known.get(name, "-") for name in ShapeNetPart.class_names)
             categories.append([f"{model} {_HEADS[protocol]}", *values])
             if paper is not None:
                 categories.append([f"{model} {_HEADS[protocol]}, paper", *paper])
-    head = ["network", "protocol", "class mIoU", "paper", "instance mIoU", "epochs", "CPU hours"]
+    head = ["network", "protocol", "class mIoU", "paper", "instance mIoU", "points", "epochs", "CPU hours"]
     return {
         "machine": describe_machine(next(iter(runs.values()))["machine"]),
         "miou": table(head, rows),

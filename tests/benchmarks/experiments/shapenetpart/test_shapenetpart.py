@@ -57,7 +57,7 @@ def test_page_has_the_figures_of_the_summary_and_the_paper(results):
 def test_networks_of_a_category_each_are_one_row_once_there_are_all():
     def record(number: int, category: str) -> dict[str, object]:
         return {
-            "recipe": {"data": {"category": category}},
+            "recipe": {"data": {"category": category, "num_points": {"test": 64}}},
             "tests": {"z/so3": {}},
             "categories": {"z/so3": {category: number / 16}},
             "shapes": {"z/so3": 100 if category == "Table" else 1},
