@@ -23,6 +23,7 @@ from dgl_orient.config.registry import PIPELINES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
 from tests.go import tiny
+from tests.molecules import write_qm9
 
 TOP = Path(__file__).parents[1]
 
@@ -33,8 +34,13 @@ SMALL_DATA = {
     "ellipsoids": {"size": 20},
     "charged": {"size": 20, "horizon": 20},
     "charged-files": {"raw_dir": "trajectories"},
+    "qm9": {"raw_dir": "tables", "size": None, "save_dir": None},
 }
-SMALL_MODELS = {"oriented-dgcnn": tiny.recipe("pointcls")["model"], "my-net": {"width": 8}}
+SMALL_MODELS = {
+    "oriented-dgcnn": tiny.recipe("pointcls")["model"],
+    "oriented-mol": {"hidden_feats": 8, "num_layers": 1},
+    "my-net": {"width": 8},
+}
 SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5, "lr_scheduler": {"name": "cosine"}}
 
 
@@ -50,6 +56,8 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._machines: dict[str, list[int]] = {}  # the ranks of several, by what they run
+        write_qm9(_made(folder / "tables"))
+        (_made(folder / "molecules") / "water.xyz").write_text("3\n\nO 0 0 0\nH 0.96 0 0\nH -0.24 0.93 0\n")
         shapes = Shapes("test", num_points=60, num_shapes=20, classes=["chair", "mug"])
         for number in range(len(shapes)):
             graph, label = shapes[number]

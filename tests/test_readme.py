@@ -30,7 +30,7 @@ def test_quick_start_is_about_ten_lines_and_equivariant():
     assert (local - values["local"]).abs().quantile(0.99) < 1e-4
 
 
-@pytest.mark.parametrize("heading", ["Pretrained model", "What is in it", "Data"])
+@pytest.mark.parametrize("heading", ["Pretrained model", "What is in it", "Data", "Molecules"])
 def test_other_examples_run(heading):
     blocks = python_blocks(heading)
     assert blocks

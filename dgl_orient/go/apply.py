@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
 from tqdm import tqdm
@@ -233,7 +234,8 @@ def _pair(item: DGLGraph | tuple) -> tuple[DGLGraph, int | Tensor | None]:
     """A cloud and its label, if it has one: the number of a class, or the targets of a molecule."""
     if isinstance(item, DGLGraph):
         return item, None
-    return item[0], item[1] if item[1].ndim else int(item[1])
+    label = torch.as_tensor(item[1])
+    return item[0], label if label.ndim else int(label)
 
 
 def _check_classes(trained: TrainedModel, clouds: PointCloudDataset, name: str) -> None:

@@ -173,6 +173,9 @@ class TrainedModel:
     ) -> Tensor | list[Tensor]:
         """The orientations that the network computes: rotation matrices that rotate with the clouds.
 
+        Those of atoms have axes that are shorter than 1 where geometry hardly determines them: see
+        :func:`~dgl_orient.models.atom_orientation.fading_axes`.
+
         Parameters
         ----------
         data, category, seed, remove_outliers, columns

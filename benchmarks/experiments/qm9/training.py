@@ -1,0 +1,131 @@
+"""Trainings on QM9: scalars, tensors, ablation and data efficiency, within a budget of CPU time."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import time
+from collections.abc import Sequence
+
+import torch
+from dgl import DGLError
+
+from dgl_orient.config.build import TrainingSetup, build
+from dgl_orient.data import point_cloud_loader
+from dgl_orient.train.engine import evaluate, train_epoch
+
+from ...report import machine
+from ..json_files import read_json, write_json
+from ..training import Folders, Run, for_each, train_all
+from .recipes import (
+    ABLATION,
+    MODELS,
+    TENSOR_MODELS,
+    TRAIN_SIZES,
+    ablation_run,
+    efficiency_run,
+    protocol_run,
+    tensor_run,
+)
+
+__all__ = ["measure_speed", "train_ablation", "train_efficiency", "train_protocol", "train_tensors"]
+
+EFFICIENCY_MODELS = ("oriented-mol", "egnn")
+
+
+def train_protocol(
+    target: str, models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
+) -> None:
+    """Train networks for a scalar target."""
+    runs = [protocol_run(target, each, size, _epochs(each, size, epochs, folders), quick) for each in models]
+    _train(runs, folders)
+
+
+def train_tensors(
+    models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
+) -> None:
+    """Train networks for polarizability tensors."""
+    runs = [
+        tensor_run(each, size, _epochs(f"tensor-{each}", size, epochs, folders), quick) for each in models
+    ]
+    _train(runs, folders)
+
+
+def train_ablation(target: str, size: int, epochs: int, folders: Folders, quick: bool) -> None:
+    """Train oriented-mol with one change at a time, for as many epochs each."""
+    _train([ablation_run(change, target, size, epochs, quick) for change in ABLATION], folders)
+
+
+def train_efficiency(target: str, epochs: int, folders: Folders, quick: bool) -> None:
+    """Train on 1,000 to 30,000 molecules, all with the same number of steps."""
+    pairs = itertools.product(TRAIN_SIZES, EFFICIENCY_MODELS)
+    _train([efficiency_run(target, model, size, epochs, quick) for size, model in pairs], folders)
+
+
+def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, quick: bool) -> None:
+    """Measure the CPU time of an epoch of all networks, and how many epochs a budget has."""
+    if cpu_hours <= 0:
+        raise DGLError(f"Expected a budget of CPU hours above 0, got {cpu_hours}.")
+    path = folders.results / "speed.json"
+    record = read_json(path) or {}
+    runs = {name: protocol_run("u0", name, size, 1, quick) for name in MODELS}
+    runs |= {f"tensor-{name}": tensor_run(name, size, 1, quick) for name in TENSOR_MODELS}
+
+    def measure(name: str) -> None:
+        seconds = _cpu_seconds_per_epoch(_job(runs[name], folders), batches)
+        epochs = max(1, int(cpu_hours * 3600 / seconds))
+        record[f"{name}_{size}"] = {
+            "cpu_seconds_per_epoch": round(seconds, 2),
+            "cpu_hours": cpu_hours,
+            "epochs": epochs,
+        }
+        print(f"{seconds:.1f} CPU seconds an epoch, {epochs} epochs in {cpu_hours} hours", flush=True)
+
+    for_each(list(runs), measure)
+    write_json(path, record | {"machine": machine()})
+
+
+def _cpu_seconds_per_epoch(job: TrainingSetup, batches: int) -> float:
+    """From a few batches of training and of validation, after one that is not measured."""
+    settings, device = job.settings, torch.device("cpu")
+    model = job.make_model()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    loaders = {
+        "train": point_cloud_loader(job.splits.train, settings.train_batch_size, shuffle=True),
+        "val": point_cloud_loader(job.splits.val, settings.eval_batch_size),
+    }
+
+    def spend(name: str) -> float:
+        some = itertools.islice(loaders[name], batches)
+        start = time.process_time()
+        if name == "train":
+            train_epoch(job.task, model, optimizer, some, device)
+        else:
+            evaluate(job.task, model, some, device)
+        return (time.process_time() - start) / min(batches, len(loaders[name])) * len(loaders[name])
+
+    spend("train")
+    return spend("train") + spend("val")
+
+
+def _epochs(name: str, size: int, epochs: int | None, folders: Folders) -> int:
+    """Those that were asked for, or those of the budget."""
+    if epochs is not None:
+        return epochs
+    measured = (read_json(folders.results / "speed.json") or {}).get(f"{name}_{size}")
+    if measured is None:
+        raise DGLError(
+            f"The speed of {name} on {size:,} molecules is not measured; run speed, or give --epochs."
+        )
+    return measured["epochs"]
+
+
+def _train(runs: Sequence[Run], folders: Folders) -> None:
+    train_all(runs, folders, lambda run: _job(run, folders))
+
+
+def _job(run: Run, folders: Folders) -> TrainingSetup:
+    """The training, with the folder in which the arrays of QM9 are kept."""
+    recipe = copy.deepcopy(dict(run.recipe))
+    recipe["data"]["save_dir"] = str(folders.runs / "data")
+    return build(recipe)
