@@ -38,6 +38,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # types are in the docstrings' lists of parameters
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 # Examples show the prompt, as in the docstrings that the tests run.
 highlight_language = "default"
 

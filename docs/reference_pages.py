@@ -1,13 +1,14 @@
-"""Generated pages of the site: the reference of recipes from the schema, that of the API from ``__all__``."""
+"""Generated pages of the site: the recipes from the schema, the API from ``__all__``."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic.v1.fields import ModelField
@@ -42,7 +43,7 @@ PARTS = {
     "dgl_orient.train": ("settings",),
 }
 
-
+#: Bounds of numbers in the schema, by pydantic's names.
 _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 
@@ -91,12 +92,26 @@ def _public_names(where: str) -> list[str]:
 
 def _directive(where: str, name: str) -> list[str]:
     value = getattr(import_module(where), name)
+    if inspect.isroutine(value):
+        return [f".. autofunction:: {where}.{name}"]
     if not inspect.isclass(value):
-        return [f".. auto{'function' if inspect.isroutine(value) else 'data'}:: {where}.{name}"]
+        return [f".. py:data:: {where}.{name}", "", *(f"   {line}" for line in _about_constant(where, name))]
     lines = [f".. autoclass:: {where}.{name}", "   :show-inheritance:"]
     if issubclass(value, Schema):  # its fields are in the reference of recipes
         return lines
     return [*lines, "   :members:"]
+
+
+def _about_constant(where: str, name: str) -> list[str]:
+    """The comment that documents a constant, where it is assigned; the choices of a type."""
+    assigned = re.compile(rf"((?:^#:.*\n)*)^{name}\b[^\n=]* = ", re.MULTILINE)
+    below = [module for module in sorted(sys.modules) if f"{module}.".startswith(f"{where}.")]
+    found = (assigned.search(inspect.getsource(sys.modules[module])) for module in below)
+    comment = next((match[1] for match in found if match), "")
+    value = getattr(import_module(where), name)
+    if not comment and get_origin(value) is Literal:
+        return [f"One of {', '.join(f'``{choice!r}``' for choice in get_args(value))}."]
+    return [line.removeprefix("#:").strip() for line in comment.splitlines()]
 
 
 def recipes_page() -> str:
