@@ -23,7 +23,7 @@ PROGRAMS = ("conda", "curl", "dgl-orient", "git", "make", "pip", "python", "pyth
 
 _PIECE = re.compile(
     r"^```(?P<language>[\w{}-]*)\n(?P<code>.*?)^```$"
-    r"|^(?P<level>#+) (?P<title>[^\n]+)$"
+    r"|^#+ (?P<title>[^\n]+)$"
     r"|(?<!`)`(?P<inline>[^`]+)`(?!`)",
     re.M | re.S,
 )
@@ -33,28 +33,22 @@ class Code(NamedTuple):
     """A piece of code in a page."""
 
     page: Path
-    sections: tuple[str, ...]  #: the headings that it stands below, the outermost first
+    heading: str  #: that it stands below
     language: str  #: of its block; ``"inline"`` in a sentence or table
     text: str
-
-    @property
-    def place(self) -> str:
-        """The page and the section."""
-        return f"{self.page.name}: {self.sections[-1]}"
 
 
 def all_code(page: Path) -> Iterator[Code]:
     """All pieces of code of a page, in order."""
-    headings: list[tuple[int, str]] = []
+    heading = ""
     for piece in _PIECE.finditer(page.read_text(encoding="utf-8")):
         if piece["title"]:
-            level = len(piece["level"])
-            headings = [each for each in headings if each[0] < level] + [(level, piece["title"])]
+            heading = piece["title"]
         else:
             language, text = (
                 ("inline", piece["inline"]) if piece["inline"] else (piece["language"], piece["code"])
             )
-            yield Code(page, tuple(title for _, title in headings), language, text)
+            yield Code(page, heading, language, text)
 
 
 def code_of_all_pages() -> Iterator[Code]:
@@ -81,7 +75,7 @@ def examples() -> list[Code]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """All commands, of blocks and of sentences, as words, with the place where they stand."""
+    """All commands, of blocks and of sentences, as words, with the name of the page."""
     for code in code_of_all_pages():
         lines = code.text.replace("\\\n", " ").splitlines() if code.language == "sh" else []
         if code.language == "inline" and _is_command(code.text):
@@ -89,7 +83,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         for line in lines:
             words = shlex.split(line, comments=True)
             if words:
-                yield code.place, words
+                yield code.page.name, words
 
 
 def _is_module(code: Code) -> bool:

@@ -44,7 +44,9 @@ def test_quick_start_is_about_ten_lines_and_equivariant():
 OTHERS = [example for example in examples() if example.page != README]
 
 
-@pytest.mark.parametrize("number", range(len(OTHERS)), ids=lambda n: f"{n} {OTHERS[n].place}")
+@pytest.mark.parametrize(
+    "number", range(len(OTHERS)), ids=lambda n: f"{n} {OTHERS[n].page.name} {OTHERS[n].heading}"
+)
 def test_other_examples_run(number):
     exec(OTHERS[number].text, {"__name__": "example"})
 
@@ -73,7 +75,7 @@ def test_the_equation_table_has_the_numbered_equations():
     assert covered == set(range(1, 28))
 
 
-PLACES = dict.fromkeys(place for place, _ in commands())
+PAGES = dict.fromkeys(page for page, _ in commands())
 
 
 @pytest.fixture
@@ -95,10 +97,10 @@ def reader(tmp_path, monkeypatch):
     person.leaves()
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_commands_run(place, reader, capfd):
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_run(page, reader, capfd):
     for each, words in commands():
-        if each == place:
+        if each == page:
             reader.types(words)
     assert "Traceback" not in capfd.readouterr().err
 
