@@ -7,7 +7,7 @@ STAMP := .venv/installed
 # Without it, importing dgl prints a notice and writes to the home folder.
 export DGLBACKEND := pytorch
 
-.PHONY: help test fuzz demo lint bench clean
+.PHONY: help test fuzz demo lint docs bench clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ demo: $(STAMP)  ## train a plain and an oriented network, and test both on rotat
 lint: $(STAMP)  ## check the code's style
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
+
+docs: $(STAMP)  ## build the site in build/docs; a warning is an error
+	@$(RUN) -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs $(ARGS)
+	@echo "The site is build/docs/index.html."
 
 bench: $(STAMP)  ## run the speed benchmarks; ARGS are passed on
 	@$(RUN) -m benchmarks $(ARGS)

@@ -29,6 +29,8 @@ from dgl_orient.weights import DEFAULT
 from dgl_orient.zoo.loading import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
+#: The pretrained model for parts.
+PARTS = "oriented-dgcnn-shapenetpart"
 NUM_POINTS = {"dense": 20_000, "labelled": 4_096}
 MAX_BYTES = 300_000  # of a picture
 MAX_PIXELS = 1600  # of its longer side
@@ -147,6 +149,17 @@ def add_files(gallery: Gallery, folder: Path, checkpoint: str) -> None:
     )
     view_folder(folder, checkpoint, gallery.folder / "files.png", progress=False)
     gallery.picture("files.png", "orientations of real shapes")
+    airplane = folder / "airplane.pts"
+    if not airplane.is_file():
+        return
+    gallery.add(
+        "Parts of one of them in four poses, predicted in each by the pretrained model "
+        "`oriented-dgcnn-shapenetpart`, and rotated back below (`--color part --poses 4`).",
+    )
+    options = PlotOptions(num_arrows=30, color="part", camera=Camera(up="y"))
+    chosen = dict(is_upright=False, category="airplane", num_poses=4)
+    view_cloud(airplane, PARTS, gallery.folder / "parts_poses.png", options, **chosen)
+    gallery.picture("parts_poses.png", "predicted parts of a plane in four poses, and rotated back")
 
 
 def add_predictions(gallery: Gallery, partseg: Path, normals: Path) -> None:

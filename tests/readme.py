@@ -1,4 +1,4 @@
-"""The README's examples and commands, so that tests run exactly what a reader would copy."""
+"""Examples and commands of the README and the pages, so that tests run exactly what a reader would copy."""
 
 from __future__ import annotations
 
@@ -8,72 +8,89 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-README = Path(__file__).parents[1] / "README.md"
+TOP = Path(__file__).parents[1]
+README, DOCS = TOP / "README.md", TOP / "docs"
+
+#: The pages whose code is run. Those of pictures describe how each was made, with files that are not here.
+PAGES = (
+    README,
+    TOP / "CONTRIBUTING.md",
+    *(page for page in sorted(DOCS.glob("*.md")) if page.name not in ("gallery.md", "view.md")),
+)
 
 #: With what a command in a sentence begins.
 PROGRAMS = ("conda", "curl", "dgl-orient", "git", "make", "pip", "python", "python3", "torchrun", "wget")
 
 _PIECE = re.compile(
-    r"^```(?P<language>\w*)\n(?P<code>.*?)^```$"
-    r"|^(?P<level>#+) (?P<title>[^\n]+)$"
+    r"^```(?P<language>[\w{}-]*)\n(?P<code>.*?)^```$"
+    r"|^#+ (?P<title>[^\n]+)$"
     r"|(?<!`)`(?P<inline>[^`]+)`(?!`)",
     re.M | re.S,
 )
 
 
 class Code(NamedTuple):
-    """A piece of code in the README."""
+    """A piece of code in a page."""
 
-    sections: tuple[str, ...]  #: the headings that it stands below, the outermost first
+    page: Path
+    heading: str  #: that it stands below
     language: str  #: of its block; ``"inline"`` in a sentence or table
     text: str
 
 
-def all_code() -> Iterator[Code]:
-    """All pieces of code, in order."""
-    headings: list[tuple[int, str]] = []
-    for piece in _PIECE.finditer(README.read_text(encoding="utf-8")):
+def all_code(page: Path) -> Iterator[Code]:
+    """All pieces of code of a page, in order."""
+    heading = ""
+    for piece in _PIECE.finditer(page.read_text(encoding="utf-8")):
         if piece["title"]:
-            level = len(piece["level"])
-            headings = [each for each in headings if each[0] < level] + [(level, piece["title"])]
+            heading = piece["title"]
         else:
             language, text = (
                 ("inline", piece["inline"]) if piece["inline"] else (piece["language"], piece["code"])
             )
-            yield Code(tuple(title for _, title in headings), language, text)
+            yield Code(page, heading, language, text)
 
 
-def python_blocks(heading: str) -> list[str]:
-    """Return the Python examples of the README's sections whose heading contains `heading`."""
-    return _blocks(heading, "python")
+def code_of_all_pages() -> Iterator[Code]:
+    """All pieces of code of all pages."""
+    for page in PAGES:
+        yield from all_code(page)
 
 
-def shell_blocks(heading: str) -> list[str]:
-    """Return the shell commands of the README's sections whose heading contains `heading`, block by block."""
-    return _blocks(heading, "sh")
+def quick_start() -> str:
+    """The README's first example."""
+    (block,) = (code.text for code in all_code(README) if code.language == "python")
+    return block
+
+
+def modules() -> dict[str, str]:
+    """The modules in the pages, by the name that their first line says."""
+    texts = [code.text for code in code_of_all_pages() if _is_module(code)]
+    return {re.match(r"# (\w+)\.py\n", text)[1]: text for text in texts}
+
+
+def examples() -> list[Code]:
+    """The Python examples that run on their own."""
+    return [code for code in code_of_all_pages() if code.language == "python" and not _is_module(code)]
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """All commands, of blocks and of sentences, as words, with the section in which they stand."""
-    for code in all_code():
+    """All commands, of blocks and of sentences, as words, with the name of the page."""
+    for code in code_of_all_pages():
         lines = code.text.replace("\\\n", " ").splitlines() if code.language == "sh" else []
         if code.language == "inline" and _is_command(code.text):
             lines = [" ".join(code.text.split())]
         for line in lines:
             words = shlex.split(line, comments=True)
             if words:
-                yield code.sections[-1], words
+                yield code.page.name, words
+
+
+def _is_module(code: Code) -> bool:
+    return code.language == "python" and code.text.startswith("# my_")
 
 
 def _is_command(text: str) -> bool:
     """Whether code in a sentence is a command, which the name of a program alone is not."""
     words = [word for word in text.split() if not re.match(r"[A-Z_]+=", word)]
     return len(words) > 1 and words[0] in PROGRAMS and words != ["python", "-m", "dgl_orient"]
-
-
-def _blocks(heading: str, language: str) -> list[str]:
-    return [
-        code.text
-        for code in all_code()
-        if code.language == language and any(heading in title for title in code.sections)
-    ]

@@ -1,4 +1,4 @@
-"""Runs the README's commands, each as nearly as a test can: with small data, networks and numbers of epochs.
+"""Runs the commands of the pages, each as nearly as a test can: with small data, networks and few epochs.
 
 What cannot run here is compared with what it would run on. A command that nothing here knows is an error.
 """
@@ -13,6 +13,7 @@ import sys
 from configparser import ConfigParser
 from pathlib import Path
 
+import numpy as np
 import yaml
 from packaging.requirements import Requirement
 from torch.distributed.run import get_args_parser
@@ -23,9 +24,8 @@ from dgl_orient.config.registry import PIPELINES
 from dgl_orient.data import Shapes, write_cloud
 from dgl_orient.go import cli
 from tests.go import tiny
-from tests.molecules import write_qm9
-
-TOP = Path(__file__).parents[1]
+from tests.molecules import SYMBOLS, random_molecule
+from tests.readme import TOP
 
 #: Of data sets and networks by name, what makes them small, or what a reader is asked to fill in.
 SMALL_DATA = {
@@ -34,18 +34,18 @@ SMALL_DATA = {
     "ellipsoids": {"size": 20},
     "charged": {"size": 20, "horizon": 20},
     "charged-files": {"raw_dir": "trajectories"},
-    "qm9": {"raw_dir": "tables", "size": None, "save_dir": None},
+    "molecules": {"raw_dir": "molecules"},
 }
 SMALL_MODELS = {
     "oriented-dgcnn": tiny.recipe("pointcls")["model"],
-    "oriented-mol": {"hidden_feats": 8, "num_layers": 1},
+    "oriented-mol": tiny.recipe("molprop")["model"],
     "my-net": {"width": 8},
 }
 SMALL_TRAINING = {"num_epochs": 1, "train_batch_size": 5, "lr_scheduler": {"name": "cosine"}}
 
 
 class Reader:
-    """Somebody who types the README's commands in a folder, where some files are.
+    """Somebody who types the commands in a folder, where some files are.
 
     Parameters
     ----------
@@ -56,8 +56,6 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._machines: dict[str, list[int]] = {}  # the ranks of several, by what they run
-        write_qm9(_made(folder / "tables"))
-        (_made(folder / "molecules") / "water.xyz").write_text("3\n\nO 0 0 0\nH 0.96 0 0\nH -0.24 0.93 0\n")
         shapes = Shapes("test", num_points=60, num_shapes=20, classes=["chair", "mug"])
         for number in range(len(shapes)):
             graph, label = shapes[number]
@@ -65,6 +63,8 @@ class Reader:
             write_cloud(_made(folder / "mine" / name) / f"{number}.ply", graph.ndata["pos"])
             if number < 2:
                 write_cloud(_made(folder / "scans") / f"{number}.ply", graph.ndata["pos"])
+        frames = _frames(np.random.default_rng(0), number=12)
+        (_made(folder / "molecules") / "mine.xyz").write_text(frames, encoding="utf-8")
 
     def types(self, words: list[str]) -> None:
         """Run a command, or check it; an AssertionError tells what is wrong with it."""
@@ -123,6 +123,16 @@ def shrink(path: Path) -> None:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _frames(rng: np.random.Generator, number: int) -> str:
+    """Molecules with energies, as an extended .xyz file."""
+    lines = []
+    for _ in range(number):
+        element, pos = random_molecule(rng, 4)
+        lines += [str(len(pos)), f"energy={-float(len(pos)) + rng.normal():.4f}"]
+        lines += [f"{SYMBOLS[z]} {x:.6f} {y:.6f} {w:.6f}" for z, (x, y, w) in zip(element, pos)]
+    return "\n".join([*lines, ""])
 
 
 def _check_target(words: list[str]) -> None:

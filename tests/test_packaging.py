@@ -16,9 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.readme import python_blocks
+from tests.readme import TOP, quick_start
 
-TOP = Path(__file__).parents[1]
 CONSTRAINTS = TOP / "constraints.txt"
 SETUP_VENV = TOP / "tools" / "setup_venv.py"
 
@@ -137,7 +136,7 @@ def test_quick_start_runs_with_the_core_requirements_alone(wheel, tmp_path):
     program = f"""
 import dgl_orient
 assert dgl_orient.__file__.startswith({str(packages)!r})
-{python_blocks("Quick start")[0]}
+{quick_start()}
 assert not dgl_orient.pretrained("oriented-dgcnn-modelnet40").network.training
 """
     (tmp_path / "quick_start.py").write_text(program, encoding="utf-8")

@@ -156,7 +156,7 @@ def main():
     pip_install("pip", "setuptools", "wheel")
     install_torch()
     say("Installing dgl-orient with everything it is tested with")
-    pip_install("--no-build-isolation", "-e", ".[all,dev]")
+    pip_install("--no-build-isolation", "-e", ".[all,docs,dev]")
     os.rename(INSTALLING, INSTALLED)
 
 
