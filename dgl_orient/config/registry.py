@@ -126,78 +126,27 @@ DATA = {
     "folder": DataName("dgl_orient.data:FolderDataset", _POINTS),
 }
 
+
+def _networks(name: str, *others: str) -> ModelName:
+    """A network for classes, and its form for the other pipelines of points, which has the suffix Seg."""
+    where = {"pointcls": f"dgl_orient.models:{name}"}
+    return ModelName(where | dict.fromkeys(others, f"dgl_orient.models:{name}Seg"))
+
+
 MODELS = {
-    "oriented-dgcnn": ModelName(
-        {
-            "pointcls": "dgl_orient.models:OrientedDGCNN",
-            "partseg": "dgl_orient.models:OrientedDGCNNSeg",
-            "normals": "dgl_orient.models:OrientedDGCNNSeg",
-        }
-    ),
-    "oriented-pointnet2": ModelName(
-        {
-            "pointcls": "dgl_orient.models:OrientedPointNet2",
-            "partseg": "dgl_orient.models:OrientedPointNet2Seg",
-        }
-    ),
-    "oriented-rscnn": ModelName({"pointcls": "dgl_orient.models:OrientedRSCNN"}),
-    "canonical-dgcnn": ModelName({"pointcls": "dgl_orient.models:CanonicalDGCNN"}),
-    "dgcnn": ModelName(
-        {
-            "pointcls": "dgl_orient.models:DGCNN",
-            "partseg": "dgl_orient.models:DGCNNSeg",
-            "normals": "dgl_orient.models:DGCNNSeg",
-        }
-    ),
-    "rscnn": ModelName({"pointcls": "dgl_orient.models:RSCNN"}),
-    "pointnet": ModelName(
-        {
-            "pointcls": "dgl_orient.models:PointNet",
-            "partseg": "dgl_orient.models:PointNetSeg",
-            "normals": "dgl_orient.models:PointNetSeg",
-        }
-    ),
-    "pointnet2": ModelName(
-        {
-            "pointcls": "dgl_orient.models:PointNet2",
-            "partseg": "dgl_orient.models:PointNet2Seg",
-            "normals": "dgl_orient.models:PointNet2Seg",
-        }
-    ),
-    "riconv": ModelName(
-        {
-            "pointcls": "dgl_orient.models:RIConvNet",
-            "partseg": "dgl_orient.models:RIConvNetSeg",
-            "normals": "dgl_orient.models:RIConvNetSeg",
-        }
-    ),
-    "riframework": ModelName(
-        {
-            "pointcls": "dgl_orient.models:RIFramework",
-            "partseg": "dgl_orient.models:RIFrameworkSeg",
-        }
-    ),
-    "shellnet": ModelName(
-        {
-            "pointcls": "dgl_orient.models:ShellNet",
-            "partseg": "dgl_orient.models:ShellNetSeg",
-            "normals": "dgl_orient.models:ShellNetSeg",
-        }
-    ),
-    "vn-pointnet": ModelName(
-        {
-            "pointcls": "dgl_orient.models:VNPointNet",
-            "partseg": "dgl_orient.models:VNPointNetSeg",
-            "normals": "dgl_orient.models:VNPointNetSeg",
-        }
-    ),
-    "vn-dgcnn": ModelName(
-        {
-            "pointcls": "dgl_orient.models:VNDGCNN",
-            "partseg": "dgl_orient.models:VNDGCNNSeg",
-            "normals": "dgl_orient.models:VNDGCNNSeg",
-        }
-    ),
+    "oriented-dgcnn": _networks("OrientedDGCNN", "partseg", "normals"),
+    "oriented-pointnet2": _networks("OrientedPointNet2", "partseg"),
+    "oriented-rscnn": _networks("OrientedRSCNN"),
+    "canonical-dgcnn": _networks("CanonicalDGCNN"),
+    "dgcnn": _networks("DGCNN", "partseg", "normals"),
+    "rscnn": _networks("RSCNN"),
+    "pointnet": _networks("PointNet", "partseg", "normals"),
+    "pointnet2": _networks("PointNet2", "partseg", "normals"),
+    "riconv": _networks("RIConvNet", "partseg", "normals"),
+    "riframework": _networks("RIFramework", "partseg"),
+    "shellnet": _networks("ShellNet", "partseg", "normals"),
+    "vn-pointnet": _networks("VNPointNet", "partseg", "normals"),
+    "vn-dgcnn": _networks("VNDGCNN", "partseg", "normals"),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "oriented-mol": ModelName(dict.fromkeys(MOLECULES, "dgl_orient.models:OrientedMol")),
     "schnet": ModelName({"molprop": "dgl_orient.models:SchNet"}),

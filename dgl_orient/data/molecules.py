@@ -37,7 +37,7 @@ class MoleculeDataset(PointCloudDataset):
     pools : list of {"sum", "mean"}
         Whether each is a sum or a mean over atoms.
     rotate : bool
-        Whether molecules are randomly rotated, together with their vectors or tensors, anew in each epoch.
+        Whether molecules are randomly rotated in each epoch, together with their vectors or tensors.
     """
 
     gravity = None  #: there is no upright axis
@@ -67,7 +67,7 @@ class MoleculeDataset(PointCloudDataset):
         generator = torch.Generator().manual_seed(self._item_seed(int(idx) % len(self)))
         rotation = random_rotation(dtype=torch.float64, generator=generator).to(graph.ndata["pos"])
         graph.ndata["pos"] = to_global(rotation, graph.ndata["pos"])
-        for _ in range(self.rank):  # the last two dimensions of a symmetric tensor in turn
+        for _ in range(self.rank):  # one dimension after another
             target = to_global(rotation, target).T if target.ndim == 2 else to_global(rotation, target)
         return graph, target
 

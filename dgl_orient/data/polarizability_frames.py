@@ -15,7 +15,7 @@ BOHR = 0.529177210903  # Å
 # Atomic polarizabilities in Bohr³ and the damping of Thole's model: van Duijnen and Swart (1998), table 1.
 _ATOMIC = {1: 2.7927, 6: 8.6959, 7: 6.5565, 8: 5.7494, 9: 3.0013}
 _DAMPING = 2.1304
-# Rotations about the principal axes by half a turn: their signs are a convention.
+# Rotations about the principal axes by 180 degrees: their signs are a convention.
 _SIGNS = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
 _CHUNK = 512
 

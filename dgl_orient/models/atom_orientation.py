@@ -1,4 +1,4 @@
-"""Orientations of atoms that fade smoothly where geometry leaves an axis undetermined."""
+"""Orientations of atoms that fade smoothly where geometry leaves an axis degenerate."""
 
 from __future__ import annotations
 
