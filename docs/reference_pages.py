@@ -99,7 +99,9 @@ def _directive(where: str, name: str) -> list[str]:
     lines = [f".. autoclass:: {where}.{name}", "   :show-inheritance:"]
     if issubclass(value, Schema):  # its fields are in the reference of recipes
         return lines
-    return [*lines, "   :members:"]
+    # scikit-learn makes them of every estimator, with links into its own pages.
+    made = [each for each in dir(value) if re.fullmatch(r"set_\w+_request", each)]
+    return [*lines, "   :members:", *([f"   :exclude-members: {', '.join(made)}"] if made else [])]
 
 
 def _about_constant(where: str, name: str) -> list[str]:
