@@ -39,6 +39,8 @@ autodoc_typehints = "none"  # types are in the docstrings' lists of parameters
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+# Attributes of one name in several classes are no mistake.
+suppress_warnings = ["ref.python"]
 # Examples show the prompt, as in the docstrings that the tests run.
 highlight_language = "default"
 
