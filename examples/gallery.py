@@ -25,7 +25,7 @@ from dgl_orient.go.view_cloud import view_cloud, view_folder
 from dgl_orient.go.view_run import view_quality, view_run
 from dgl_orient.plot import Camera, PlotOptions
 from dgl_orient.plot.saving import output_path, write_text
-from dgl_orient.weights import DEFAULT
+from dgl_orient.weights import DEFAULT, checkpoint_path
 from dgl_orient.zoo.loading import load_trained_model
 
 CLASSES = ("plane", "chair", "mug", "guitar", "lamp", "table")
@@ -69,13 +69,13 @@ def write_shapes(folder: Path) -> None:
 def trained_network(pipeline: str, runs: Path) -> Path:
     """The checkpoint of a network for a pipeline on shapes, which is trained if it is missing."""
     folder = runs / pipeline
-    if not (folder / "run_0.pth").exists():
+    if not any(folder.rglob("run_0.pth")):
         runs.mkdir(parents=True, exist_ok=True)
         recipe = copy_recipe(f"{pipeline}_shapes_oriented-dgcnn-quick.yaml", runs)
         content = recipe.read_text(encoding="utf-8")
         recipe.write_text(content.replace("save_path: results", f"save_path: {folder}"), encoding="utf-8")
-        train(str(recipe), resume=False, allow_plugins=False, progress=True)
-    return folder / "run_0.pth"
+        train(str(recipe), resume=False, allow_plugins=False, progress=True, skip_bad=False)
+    return checkpoint_path(folder)
 
 
 class Gallery:
@@ -172,8 +172,8 @@ def add_predictions(gallery: Gallery, partseg: Path, normals: Path) -> None:
     gallery.cloud(chair, "parts.png", partseg, "predicted parts of a chair", arrows)
     gallery.cloud(chair, "parts_error.png", partseg, "wrong parts", errors)
     gallery.add(
-        "Real shapes in arbitrary poses, with the pretrained model `oriented-dgcnn-shapenetpart`: true parts "
-        "above, predicted parts below ([ShapeNet-Part](../benchmarks/results/shapenetpart/README.md)).",
+        "Real shapes in arbitrary poses, with the pretrained model `oriented-pointnet2-shapenetpart`: true "
+        "parts above, predicted parts below ([ShapeNet-Part](../benchmarks/results/shapenetpart/README.md)).",
         "",
         "![true and predicted parts of real shapes](../benchmarks/results/shapenetpart/parts.png)",
     )

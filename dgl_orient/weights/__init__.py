@@ -22,8 +22,12 @@ def pretrained_models() -> dict[str, Path]:
     Examples
     --------
     >>> from dgl_orient.weights import pretrained_models
-    >>> list(pretrained_models())
-    ['oriented-dgcnn-modelnet40', 'oriented-dgcnn-normals', 'oriented-dgcnn-shapenetpart']
+    >>> for name in pretrained_models():
+    ...     print(name)
+    oriented-dgcnn-modelnet40
+    oriented-dgcnn-normals
+    oriented-dgcnn-shapenetpart
+    oriented-pointnet2-shapenetpart
     """
     return {path.stem: path for path in sorted(FOLDER.glob("*.pth"))}
 

@@ -24,7 +24,7 @@ def pretrained(name: str | Path, network: nn.Module | None = None) -> TrainedMod
     ----------
     name : str or Path
         Of a pretrained model, ``"oriented-dgcnn-modelnet40"``: the class of a shape, one of 40, in any pose;
-        ``"oriented-dgcnn-shapenetpart"``: the parts of shapes of 16 categories;
+        ``"oriented-pointnet2-shapenetpart"``: the parts of shapes of 16 categories;
         ``"oriented-dgcnn-normals"``: the normals of a cloud of any density;
         or the file ``run_0.pth`` of a training of your own, by the command line,
         :func:`dgl_orient.train.fit` or an exported script. Nothing in a file is executed.

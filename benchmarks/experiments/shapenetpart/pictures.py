@@ -32,7 +32,7 @@ def draw_parts(folders: Folders, raw_dir: Path, quick: bool) -> None:
     """Draw the first test shape of some categories; its parts are predicted in a random pose."""
     from matplotlib.figure import Figure
 
-    model, generator = pretrained("oriented-dgcnn-shapenetpart"), torch.Generator().manual_seed(0)
+    model, generator = pretrained("oriented-pointnet2-shapenetpart"), torch.Generator().manual_seed(0)
     figure = Figure((2 * len(_SHOWN), 4.2), layout="constrained")
     columns = figure.subplots(2, len(_SHOWN)).T
     for category, (above, below) in zip(_SHOWN, columns, strict=True):
