@@ -163,5 +163,5 @@ def test_bad_arguments_raise(change, sentence):
 
 @pytest.mark.parametrize("name", ["num_particles", "size", "start", "horizon"])
 def test_more_than_can_be_computed_is_refused(name):
-    with pytest.raises(DGLError, match=f"Expected {name} to be an integer of at most"):
+    with pytest.raises(DGLError, match=name):
         ChargedParticles("test", **{name: 2**62})

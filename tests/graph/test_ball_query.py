@@ -74,5 +74,5 @@ def test_a_full_ball_gives_a_regular_graph():
 
 @pytest.mark.parametrize("radius", [0, -1.0, float("inf"), float("nan"), "1", True])
 def test_bad_radii_are_refused(radius):
-    with pytest.raises(DGLError, match="^Expected radius to be a positive number"):
+    with pytest.raises(DGLError, match="radius"):
         ball_query_graph(ball(9), ball(3), radius)

@@ -29,11 +29,11 @@ def test_the_invariants_of_riframework_equal_their_formulas():
             continue
         one, other = torch.linalg.cross(p - s, m - s), torch.linalg.cross(p - s, q - s)
         size = torch.acos(((one @ other) / (one.norm() * other.norm())).clamp(-1, 1))
-        turn = torch.copysign(size, torch.linalg.cross(one, other) @ (p - s))
+        angle_of_q = torch.copysign(size, torch.linalg.cross(one, other) @ (p - s))
         expected = [p.norm(), (p - m).norm(), (s - m).norm(), angle(p, m, s), angle(p, s, m)]
         expected += [(q - m).norm(), (q - p).norm(), (q - s).norm()]
         expected += [angle(p, q, m), angle(p, q, s), angle(m, q, s)]
-        expected += [(turn / 4).cos() - (turn / 4).sin() - 0.75]
+        expected += [(angle_of_q / 4).cos() - (angle_of_q / 4).sin() - 0.75]
         torch.testing.assert_close(actual[row], torch.stack(expected), rtol=1e-9, atol=1e-7)
 
 

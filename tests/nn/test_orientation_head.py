@@ -112,7 +112,7 @@ def test_gradients_are_finite_at_zero():
 
 
 def test_one_vector_makes_no_frame():
-    with pytest.raises(DGLError, match="at least 2 vectors, got 1; raise hidden_vectors"):
+    with pytest.raises(DGLError, match="hidden_vectors"):
         OrientationHead(1, 1)
 
 

@@ -207,7 +207,7 @@ def test_nodes_without_neighbours():
     graph, pos, _ = make_graph("isolated")
     conv = make_conv(2, activation=nn.functional.silu)
     feat, orient = torch.randn(12, 5, dtype=torch.float64, requires_grad=True), make_orient(12, 2)
-    with pytest.raises(DGLError, match="no neighbours.*allow_zero_in_degree"):
+    with pytest.raises(DGLError, match="allow_zero_in_degree"):
         conv(graph, feat, pos, orient)
     conv.set_allow_zero_in_degree(True)
     assert_equals_plain(conv, "isolated", 2)

@@ -225,7 +225,7 @@ def test_resume_without_anything_to_resume_begins(tmp_path):
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(DGLError, match="not empty.*resume.*save_path"):
+    with pytest.raises(DGLError, match="resume.*save_path"):
         train(tmp_path)
     assert sorted(each.name for each in tmp_path.iterdir()) == [".lock", "mine.txt"]
 

