@@ -19,6 +19,7 @@ from .._validation import as_integer, check_epoch, check_integer
 from ..graph import point_cloud
 from . import cache
 from .choices import Transform
+from .seeding import seeded_transform
 
 __all__ = ["PointCloudDataset", "PointClouds"]
 
@@ -217,7 +218,7 @@ class PointCloudDataset(DGLDataset):
         index %= len(self)
         graph = self._graph(index)
         if self._transform is not None:
-            graph = self._transformed(graph, index)
+            graph = seeded_transform(self._transform, graph, self.seed, int(self._epoch), index)
         if self.labels is None:
             return graph
         label = self.labels[index]
@@ -232,14 +233,3 @@ class PointCloudDataset(DGLDataset):
                 values = torch.tensor(array[points])
                 graph.ndata[name] = values if values.is_floating_point() else values.long()
         return graph
-
-    def _transformed(self, graph: DGLGraph, index: int) -> DGLGraph:
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(self._item_seed(index))
-            return self._transform(graph)
-
-    def _item_seed(self, index: int) -> int:
-        """The seed of what is sampled for a cloud in this epoch."""
-        # SeedSequence takes no negative seeds.
-        entropy = [self.seed % 2**64, int(self._epoch), index]
-        return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import dgl
 import numpy as np
@@ -11,9 +14,9 @@ import torch
 from dgl import DGLError, DGLGraph
 from dgl.dataloading import GraphCollator, GraphDataLoader
 from torch.utils.data import Dataset, Sampler
-from torch.utils.data._utils import signal_handling
 
 from .._validation import as_integer, check_epoch, check_integer
+from .seeding import set_epoch
 
 __all__ = [
     "DistributedBatchSampler",
@@ -117,19 +120,17 @@ class PointCloudLoader(GraphDataLoader):
         """
         number = check_epoch(epoch)
         self.batch_sampler.epoch = number
-        _set_epoch(self.dataset, number)
+        set_epoch(self.dataset, number)
 
     def __iter__(self) -> Iterator[DGLGraph | list]:
-        batches = None
+        if self.num_workers == 0:
+            yield from super().__iter__()
+            return
         try:
-            batches = super().__iter__()
-            _wait_with_death(batches)
+            with _started_undisturbed():
+                batches = super().__iter__()
             yield from batches
         except Exception as error:
-            if self.num_workers == 0:
-                raise
-            if batches is not None:
-                batches._shutdown_workers()
             raise _worker_error(error) from error
 
 
@@ -229,16 +230,6 @@ def _empty_like(batch: object) -> object:
     return list(map(_empty_like, batch)) if isinstance(batch, (tuple, list)) else batch[:0]
 
 
-def _set_epoch(dataset: Dataset, epoch: int) -> None:
-    """Set the epoch of the data set, or of those that it is a subset or concatenation of."""
-    if hasattr(dataset, "set_epoch"):
-        dataset.set_epoch(epoch)
-        return
-    inner = [dataset.dataset] if hasattr(dataset, "dataset") else getattr(dataset, "datasets", [])
-    for each in inner:
-        _set_epoch(each, epoch)
-
-
 def _distributed_rank(rank: int | None, world_size: int | None) -> tuple[int, int]:
     """Rank and number of processes."""
     if rank is None and world_size is None:
@@ -257,15 +248,29 @@ def _one_thread(worker: int) -> None:
     dgl.utils.set_num_threads(1)
 
 
-def _wait_with_death(batches: Iterator) -> None:
-    """Raise the death of a worker where the next batch is awaited, which takes up to five seconds.
+@contextmanager
+def _started_undisturbed() -> Iterator[None]:
+    """Start workers so that neither Ctrl-C nor the death of one is lost.
 
-    PyTorch raises it at any line of the main process, also while a file is written or a process is forked,
-    where it can be lost or garbled.
+    Python ignores what is raised while it forks, so an interrupt is held back until the workers run. They
+    keep the handler of that time: Ctrl-C reaches the main process alone, which ends them. PyTorch's handler
+    of a worker's death raises at any line of the main process, also while a file is written or a process is
+    forked; without it the death is raised where the next batch is awaited, which takes up to five seconds.
     """
-    if getattr(batches, "_worker_pids_set", False):
-        signal_handling._remove_worker_pids(id(batches))
-        batches._worker_pids_set = False
+    if threading.current_thread() is not threading.main_thread():  # others have no handlers
+        yield
+        return
+    interrupts = []
+    numbers = {signal.SIGINT, getattr(signal, "SIGCHLD", signal.SIGINT)}  # Windows has no SIGCHLD
+    previous = {number: signal.getsignal(number) for number in numbers}
+    signal.signal(signal.SIGINT, lambda *received: interrupts.append(received))
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        if interrupts:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _worker_error(error: Exception) -> DGLError:

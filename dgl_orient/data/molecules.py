@@ -10,6 +10,7 @@ from torch import Tensor
 from .._molecules import OutputKind, Pool
 from ..geometry import random_rotation, to_global
 from .dataset import PointCloudDataset
+from .seeding import seed_of
 
 __all__ = ["MoleculeDataset"]
 
@@ -64,7 +65,7 @@ class MoleculeDataset(PointCloudDataset):
         graph, target = super().__getitem__(idx)
         if not self.rotate:
             return graph, target
-        generator = torch.Generator().manual_seed(self._item_seed(int(idx) % len(self)))
+        generator = torch.Generator().manual_seed(seed_of(self.seed, int(self._epoch), int(idx) % len(self)))
         rotation = random_rotation(dtype=torch.float64, generator=generator).to(graph.ndata["pos"])
         graph.ndata["pos"] = to_global(rotation, graph.ndata["pos"])
         for _ in range(self.rank):  # one dimension after another

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-import numpy as np
 import torch
 from dgl import DGLGraph
 from dgl.transforms import Compose
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from ..data import PointCloudDataset, protocol, transforms
+from ..data.seeding import seeded_transform, set_epoch
 from .settings import Augmentation, Settings
 
 __all__ = ["dataset_attribute", "transform_for", "transform_steps", "with_transform"]
@@ -117,12 +117,7 @@ class _Transformed(Dataset):
 
     def set_epoch(self, epoch: int) -> None:
         self._epoch.fill_(epoch)
-        inner = self.dataset
-        while inner is not None:
-            if hasattr(inner, "set_epoch"):
-                inner.set_epoch(epoch)
-                return
-            inner = getattr(inner, "dataset", None)
+        set_epoch(self.dataset, epoch)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -131,17 +126,12 @@ class _Transformed(Dataset):
         item = self.dataset[idx]
         graph, *label = item if isinstance(item, (tuple, list)) else (item,)
         # The 1 keeps what is sampled here apart from what the data set samples itself.
-        entropy = [self.seed % 2**64, int(self._epoch), idx, 1]
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(
-                int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0])
-            )
-            graph = self.transform(graph)
+        graph = seeded_transform(self.transform, graph, self.seed, int(self._epoch), idx, 1)
         return (graph, *label) if label else graph
 
 
-def dataset_attribute(dataset: Dataset, name: str, default: object = None) -> object:
-    """An attribute of a data set, or of the one of which it is a subset."""
+def dataset_attribute(dataset: Dataset, name: str) -> object:
+    """An attribute of a data set, or of the one of which it is a subset; None if there is none."""
     while not hasattr(dataset, name) and hasattr(dataset, "dataset"):
         dataset = dataset.dataset
-    return getattr(dataset, name, default)
+    return getattr(dataset, name, None)

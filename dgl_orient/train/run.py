@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import torch
 from dgl import DGLError
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
+from ..data.seeding import seed_of
 from . import checkpoint, distributed
 from .errors import is_about_memory
 from .optim import LearningRate, make_optimizer, moving_average
@@ -135,5 +135,4 @@ class Run:
 
 def seed_everything(*numbers: int) -> None:
     """Seed PyTorch's generators with all of these numbers."""
-    words = [number % 2**64 for number in numbers]
-    torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0]))
+    torch.manual_seed(seed_of(*numbers))
