@@ -12,6 +12,7 @@ from dgl_orient.config import registry
 from dgl_orient.go import cli
 from dgl_orient.weights import pretrained_models
 from tests.clouds import ball
+from tests.go.conftest import own_tables  # noqa: F401, which is used by every test
 from tests.readme import (
     DOCS,
     README,
@@ -83,8 +84,6 @@ def reader(tmp_path, monkeypatch):
     """Somebody in a folder with files, the pages' modules and a recipe for the files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    for table in ("_data", "_models", "_imported"):  # what is registered is gone afterwards
-        monkeypatch.setattr(registry, table, getattr(registry, table).copy())
     for name, text in modules().items():
         (tmp_path / f"{name}.py").write_text(text)
     person = Reader(tmp_path)

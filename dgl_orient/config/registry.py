@@ -1,9 +1,7 @@
 """Names of recipes: data sets and models, those of this package and those that users register.
 
-A model or data set of one's own is registered by a decorator. The module in which that happens is imported
-
-- if its package names it as an entry point of the group ``dgl_orient.plugins``, or
-- if a recipe names it under ``plugins`` and the command line says ``--allow-plugins``.
+A model or data set of one's own is registered by a decorator, in a module that is a plugin: see
+:mod:`dgl_orient.config.plugins`.
 
 A class is written as ``"module:Class"`` and imported when it is needed: importing this module does not import
 torch.
@@ -13,13 +11,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import re
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from .plugins import load_entry_points, refuse
 
 __all__ = [
     "DATA",
@@ -35,9 +31,6 @@ __all__ = [
     "data_entry",
     "data_names",
     "following_options",
-    "import_plugins",
-    "import_plugins_of",
-    "imported_plugins",
     "model_class",
     "model_maker",
     "model_names",
@@ -46,7 +39,6 @@ __all__ = [
     "register_model",
 ]
 
-_GROUP = "dgl_orient.plugins"
 #: A registered name may be part of the name of a file.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
 
@@ -158,7 +150,6 @@ MODELS = {
 
 _data: dict[str, DataName] = dict(DATA)
 _models: dict[str, ModelName] = dict(MODELS)
-_imported: set[str] = set()
 
 
 def register_data(
@@ -245,85 +236,31 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
 
 def _check(name: str, pipelines: Sequence[str], cls: type, before: str | type | None) -> None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        _refuse(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
+        refuse(f"Expected a name of letters, digits, -, _ and . to register, got {name!r}.")
     if not isinstance(cls, type):
-        _refuse(f"Expected a class to register as {name!r}, got {cls!r}.")
+        refuse(f"Expected a class to register as {name!r}, got {cls!r}.")
     unknown = [each for each in pipelines if each not in PIPELINES]
     if unknown or isinstance(pipelines, str) or not pipelines:
         listed = ", ".join(PIPELINES)
-        _refuse(f"Expected pipelines of {name!r} to be a list of some of {listed}, got {pipelines!r}.")
+        refuse(f"Expected pipelines of {name!r} to be a list of some of {listed}, got {pipelines!r}.")
     # A module that is imported again brings the same class.
     if before is not None and _identity(before) != _identity(cls):
-        _refuse(f"The name {name!r} is taken by {_identity(before)}; choose another for {cls.__name__}.")
-
-
-def _refuse(sentence: str, cause: Exception | None = None) -> NoReturn:
-    from dgl import DGLError  # which imports torch
-
-    raise DGLError(sentence) from cause
+        refuse(f"The name {name!r} is taken by {_identity(before)}; choose another for {cls.__name__}.")
 
 
 def _identity(where: str | type) -> str:
     return where if isinstance(where, str) else f"{where.__module__}:{where.__qualname__}"
 
 
-@cache
-def _load_entry_points() -> None:
-    """Import the plugins of installed packages; one that fails does not affect the others."""
-    from importlib.metadata import entry_points  # a third of the time that --help takes
-
-    for point in entry_points(group=_GROUP):
-        try:
-            point.load()
-        except Exception as error:  # whatever a stranger's module raises
-            warnings.warn(
-                f"The plugin {point.name!r} ({point.value}) cannot be loaded: {error}", stacklevel=2
-            )
-
-
-def import_plugins(modules: Iterable[str]) -> None:
-    """Import the modules that a recipe names: only after the user has allowed it, for it runs their code.
-
-    They are searched for on Python's path and in the current folder.
-
-    Raises
-    ------
-    DGLError
-        If one cannot be imported.
-    """
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.append(os.getcwd())
-    for module in modules:
-        if not (isinstance(module, str) and all(part.isidentifier() for part in module.split("."))):
-            _refuse(f"Expected the name of a module in plugins, got {module!r}; write it as for import.")
-        try:
-            importlib.import_module(module)
-        except Exception as error:  # whatever a stranger's module raises
-            _refuse(f"The plugin {module} cannot be imported: {type(error).__name__}: {error}", error)
-        _imported.add(module)
-
-
-def import_plugins_of(recipe: object) -> None:
-    """Import the modules that a recipe names; whether they are names is left to its check."""
-    plugins = recipe.get("plugins") if isinstance(recipe, Mapping) else None
-    if isinstance(plugins, list):
-        import_plugins(plugins)
-
-
-def imported_plugins() -> frozenset[str]:
-    """The modules that :func:`import_plugins` has imported."""
-    return frozenset(_imported)
-
-
 def data_names(pipeline: str | None = None) -> list[str]:
     """The data sets of a pipeline, or all."""
-    _load_entry_points()
+    load_entry_points()
     return [name for name, entry in _data.items() if pipeline is None or pipeline in entry.pipelines]
 
 
 def model_names(pipeline: str | None = None) -> list[str]:
     """The models of a pipeline, or all."""
-    _load_entry_points()
+    load_entry_points()
     return [name for name, entry in _models.items() if pipeline is None or pipeline in entry.where]
 
 
@@ -334,13 +271,13 @@ def data_class(name: str) -> type:
 
 def data_entry(name: str) -> DataName:
     """The entry of a data set, which is not imported."""
-    _load_entry_points()
+    load_entry_points()
     return _data[name]
 
 
 def model_class(name: str, pipeline: str) -> type:
     """The class of a model, which for one name may depend on the pipeline."""
-    _load_entry_points()
+    load_entry_points()
     return _resolve(_models[name].where[pipeline])
 
 

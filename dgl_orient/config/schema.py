@@ -15,6 +15,7 @@ from .._schema import Schema
 from ..data.choices import CloudFormat
 from ..train.settings import Settings
 from . import registry
+from .plugins import imported_plugins
 from .registry import DGLGO_PIPELINES, PIPELINES
 from .sections import SPLITS, Section, data_section, model_section
 
@@ -56,7 +57,7 @@ class Recipe(Schema):
 
     @validator("plugins")
     def _check_plugins(cls, value: list[str]) -> list[str]:
-        missing = [each for each in value if each not in registry.imported_plugins()]
+        missing = [each for each in value if each not in imported_plugins()]
         if missing:
             raise Problem(
                 f"the recipe asks to run the code of {', '.join(map(shown, missing))}; add --allow-plugins "

@@ -50,7 +50,7 @@ def align_polarizabilities(
         tensor's norm, ``(B,)``.
     """
     aligned, margin = np.empty_like(tensor, dtype=float), np.empty(len(tensor))
-    progress = progress_bar(None, "Aligning polarizabilities", "molecules", len(tensor), verbose)
+    progress = progress_bar(None, "Aligning polarizabilities", "molecules", len(tensor), always=verbose)
     with progress:
         for rows, z, x in _of_one_size(num_atoms, element, pos):
             axes = _principal_axes(z, x)  # (b, 3, 3) in columns

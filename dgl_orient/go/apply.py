@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor
-from tqdm import tqdm
 
-from ..config.build import data_set, dataset_metadata
+from ..config.build import data_set
+from ..config.metadata import dataset_metadata
 from ..data import PointCloudDataset
 from ..data.choices import CloudFormat, Split
+from ..data.progress import progress_bar
 from ..train.predict import predict
-from ..train.progress import has_terminal
 from ..zoo.category_proposal import CategoryProposer
 from ..zoo.clouds import PointCloudFile, category_number, read_clouds
 from ..zoo.input_files import InputFile, find_inputs
@@ -118,7 +118,7 @@ def apply(
     _check_category(trained, category)
     paths = destinations(trained.pipeline, files, folder, ending)
     skipped: list[dict[str, str]] = []
-    bar = tqdm(files, "Predicting", unit="file", disable=not (progress and has_terminal()))
+    bar = progress_bar(files, "Predicting", "files", shown=progress)
     options = dict(category=category, columns=columns, seed=seed, remove_outliers=remove_outliers)
     options["propose_category"] = CategoryProposer()
     clouds = _readable(trained, bar, skipped if skip_bad else None, options)

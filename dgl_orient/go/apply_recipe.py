@@ -27,7 +27,7 @@ def apply_script(checked: Mapping) -> str:
             "",
             f"from dgl_orient.go.apply import {function}",
             "from dgl_orient.go.report import print_report",
-            *(["from dgl_orient.config.registry import import_plugins"] if plugins else []),
+            *(["from dgl_orient.config.plugins import import_plugins"] if plugins else []),
             "",
             'if __name__ == "__main__":',
             *([f"    import_plugins({plugins!r})"] if plugins else []),

@@ -17,7 +17,16 @@ from .._extras import to_install
 from ..config import registry
 from ..weights import DEFAULT, pretrained_models
 from . import recipes, view
-from .console import COLUMNS_HELP, column_numbers, echo, echo_error
+from .console import (
+    COLUMNS_HELP,
+    OptionalStr,
+    Plugins,
+    Quiet,
+    column_numbers,
+    echo,
+    echo_configured,
+    echo_error,
+)
 from .environment import is_main_process
 
 __all__ = ["app", "run"]
@@ -56,10 +65,6 @@ _SIZE = "small, for few files and cores, or full, as published; not given, small
 
 _OUT = "folder of the predictions; not given, a new one: apply_results, apply_results_2, …"
 _CATEGORY = "of all files, for partseg; not given, the folder's name or what the pretrained classifier says"
-
-OptionalStr = str | None
-Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors")]
 
 
 class UserError(Exception):
@@ -228,7 +233,7 @@ def _add_configure(pipeline: str) -> None:
         if (model is None) == (init_from is None):
             raise UserError("Name the network in --model, or the one to fine-tune in --init-from.")
         path = commands.configure(pipeline, data, model, cfg, plugins or [], size=size, init_from=init_from)
-        echo(f"Configuration file is generated at {path.absolute()}")
+        echo_configured(path)
 
     @configure_apply_app.command(
         pipeline,
@@ -244,7 +249,7 @@ def _add_configure(pipeline: str) -> None:
         from . import commands
 
         path = commands.configure_apply(pipeline, cpt, data, cfg, allow_plugins)
-        echo(f"Configuration file is generated at {path.absolute()}")
+        echo_configured(path)
 
 
 def _add_dglgo(group: typer.Typer, pipeline: str, command: str) -> None:

@@ -11,7 +11,7 @@ from dgl import DGLError
 
 from .._atomic import write_file
 from ..config import recipe as recipes
-from ..config import registry
+from ..config.plugins import import_plugins, import_plugins_of
 from ..config.registry import PIPELINES
 from ..config.schema import FILES
 from ..train.tensorboard import check_tensorboard
@@ -32,7 +32,7 @@ def configure(
     **options: str | None,
 ) -> Path:
     """Write a recipe for training."""
-    registry.import_plugins(plugins)
+    import_plugins(plugins)
     from . import configure as configuring
 
     return configuring.configure(pipeline, data, model, cfg, plugins, **options)
@@ -141,7 +141,7 @@ def _read(cfg: str, allow_plugins: bool) -> dict:
         return recipe
     # Of a pipeline that is not known the modules are of no interest.
     if allow_plugins and recipe.get("pipeline_name") in list(PIPELINES):
-        registry.import_plugins_of(recipe)
+        import_plugins_of(recipe)
     return recipe
 
 

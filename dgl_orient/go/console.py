@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMNS_HELP",
+    "OptionalStr",
+    "Plugins",
+    "Quiet",
     "column_numbers",
     "echo",
+    "echo_configured",
     "echo_error",
     "echo_rich",
     "has_colors",
@@ -25,12 +30,21 @@ __all__ = [
 ]
 
 COLUMNS_HELP = "columns of tables with x, y and z, and perhaps normals: names such as x,y,z or numbers from 0"
+# Arguments of several commands.
+OptionalStr = str | None
+Plugins = Annotated[bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors")]
 
 
 def echo(message: object) -> None:
     """Print to stdout, in the main process alone."""
     if is_main_process():
         _echo(str(message))
+
+
+def echo_configured(path: Path) -> None:
+    """Say where a recipe was written, as dglgo does."""
+    echo(f"Configuration file is generated at {path.absolute()}")
 
 
 def echo_error(message: object) -> None:

@@ -64,9 +64,10 @@ class _TrainingPipeline:
         import typer
 
         from . import configure
+        from .console import echo_configured
 
         def config(data, model, cfg=None):
-            _report(configure.configure(self.name, data.value, model.value, cfg))
+            echo_configured(configure.configure(self.name, data.value, model.value, cfg))
 
         data_names, model_names = registry.data_names(self.name), registry.model_names(self.name)
         # In place of annotations in the signature, of which typer could not look up the enumerations.
@@ -97,9 +98,10 @@ class _InferencePipeline(_TrainingPipeline):
 
     def get_cfg_func(self) -> Callable:
         from . import configure
+        from .console import echo_configured
 
         def config(cpt: str, data: str = "folder", cfg: Optional[str] = None):  # noqa: UP045
-            _report(configure.configure_apply(self.name, cpt, data, cfg))
+            echo_configured(configure.configure_apply(self.name, cpt, data, cfg))
 
         config.__annotations__ = {"cpt": str, "data": str, "cfg": Optional[str]}  # noqa: UP045
         return config
@@ -114,12 +116,6 @@ class _InferencePipeline(_TrainingPipeline):
 
 def _enum(name: str, values: list[str]) -> type[enum.Enum]:
     return enum.Enum(name, {value: value for value in values})
-
-
-def _report(path: object) -> None:
-    from .console import echo
-
-    echo(f"Configuration file is generated at {path.absolute()}")
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..weights import DEFAULT, pretrained_models
-from .console import COLUMNS_HELP, column_numbers, echo
+from .console import COLUMNS_HELP, OptionalStr, Plugins, Quiet, column_numbers, echo
 
 __all__ = ["EXAMPLES", "view"]
 
@@ -31,7 +31,6 @@ _ALWAYS = "out allow_plugins quiet"
 _CPT_HELP = (
     f"checkpoint, pretrained model ({', '.join(pretrained_models())}) or untrained; default: {DEFAULT}"
 )
-OptionalStr = str | None
 
 
 def view(
@@ -59,10 +58,8 @@ def view(
     seed: Annotated[int, typer.Option(help="of points, poses and an untrained network")] = 0,
     quality: Annotated[bool, typer.Option("--quality", help="Measure the orientations' quality")] = False,
     clouds: Annotated[int, typer.Option(min=1, help="test clouds to measure on, with --quality")] = 20,
-    allow_plugins: Annotated[
-        bool, typer.Option("--allow-plugins", help="Run the modules that the recipe names")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors")] = False,
+    allow_plugins: Plugins = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draw orientations, or the results of a training"""
     kind = _kind(source, cpt, quality)

@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from dgl import DGLError
-from tqdm import tqdm
 
 from .._messages import nearest, shown
 from ..data.io import EXTENSIONS
+from ..data.progress import progress_bar
 from ..plot import OrientedCloud, PlotOptions, cloud_figure, cloud_page
 from ..plot.gallery_page import gallery_figure, gallery_page
 from ..plot.panels import arrange_panels
 from ..plot.saving import is_page, output_path, save_figure, write_text
-from ..train.progress import has_terminal
 from ..weights import DEFAULT
 from ..zoo.drawing import COLORS, caption, oriented_clouds, vertical_axis
 from ..zoo.input_files import find_files
@@ -138,7 +137,7 @@ def view_folder(
     total = _PAGE_POINTS if is_page(path) else _PICTURE_POINTS
     number = num_points or max(1000, min(_CLOUD_POINTS, total // len(files)))
     clouds, views, bad = [], [], []
-    for file in tqdm(files, "Drawing", unit="file", disable=not (progress and has_terminal())):
+    for file in progress_bar(files, "Drawing", "files", shown=progress):
         try:
             cloud = read_input(file.path, trained, number, category, seed, columns)
             poses = compute_poses(cloud, 1, seed)

@@ -8,10 +8,9 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from tqdm import tqdm
 
 from ..data import point_cloud_loader
-from .progress import has_terminal
+from ..data.progress import progress_bar
 from .tasks import Task
 
 __all__ = ["predict", "predict_batch"]
@@ -74,9 +73,7 @@ def predict(
     training = model.training
     model.eval()
     try:
-        with tqdm(
-            total=len(clouds), desc="Predicting", unit="cloud", disable=not (progress and has_terminal())
-        ) as bar:
+        with progress_bar(None, "Predicting", "clouds", len(clouds), shown=progress) as bar:
             for batch in point_cloud_loader(clouds, batch_size, num_workers=num_workers):
                 graph, label = (batch, None) if isinstance(batch, DGLGraph) else batch
                 yield from predict_batch(model, task, graph, label, device)

@@ -8,16 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tqdm import tqdm
 
+from ..data.progress import has_terminal
 from . import distributed
 from .settings import Settings
 from .tasks import Task
 
-__all__ = ["Progress", "has_terminal", "table"]
-
-
-def has_terminal() -> bool:
-    """Whether stderr is a terminal, where a progress bar can be shown; it may be closed."""
-    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+__all__ = ["Progress", "table"]
 
 
 class Progress:

@@ -13,7 +13,9 @@ from torch import nn
 
 from .._validation import as_integer, is_plain
 from ..config import registry
-from ..config.build import complete_metadata, make_model, make_task
+from ..config.build import make_model, make_task
+from ..config.metadata import complete_metadata
+from ..config.plugins import import_plugins_of
 from ..config.recipe import check
 from ..config.registry import GIVEN_TO_MODELS, MODELS, MOLECULES, PIPELINES
 from ..data.features import check_features
@@ -26,7 +28,7 @@ from .novelty import Novelty
 from .trained_model import TrainedModel
 from .unprepared import warn_if_unprepared
 
-__all__ = ["load_trained_model", "model_of"]
+__all__ = ["load_trained_model"]
 
 _LONGEST_NAME = 200
 
@@ -65,7 +67,7 @@ def load_trained_model(
     if not all(isinstance(each, dict) for each in maps) or not all(map(is_plain, plain)):
         raise DGLError(f"{path} is not the checkpoint of a network; give run_0.pth of a training's folder.")
     if allow_plugins:
-        registry.import_plugins_of(state["recipe"])
+        import_plugins_of(state["recipe"])
     recipe = _recipe_of(state, path, network is not None)
     network, metadata, task = _build_network(recipe, state, path, network)
     checkpoints.load_weights(network, state["weights"], path)
@@ -80,11 +82,6 @@ def load_trained_model(
     if trained.is_normalized:
         network.register_forward_pre_hook(warn_if_unprepared)
     return trained
-
-
-def model_of(checkpoint: str | Path, device: str = "cpu") -> nn.Module:
-    """The trained network of a checkpoint, in evaluation mode: see :func:`load_trained_model`."""
-    return load_trained_model(checkpoint, device).network
 
 
 def _recipe_of(state: Mapping[str, object], path: Path, has_model: bool) -> dict[str, object]:

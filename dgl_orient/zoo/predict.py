@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from dgl import DGLGraph
 from torch import Tensor
-from tqdm import tqdm
 
 from .._validation import check_integer
+from ..data.progress import progress_bar
 from ..graph import bipartite_knn_graph, point_cloud
 from ..train.predict import predict_batch
-from ..train.progress import has_terminal
 from .clouds import INPUTS, PointCloudFile
 from .feature_recorder import record_features
 from .patches import align_signs, patch_rows, predicts_patches
@@ -35,9 +34,6 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
-
-#: A cloud of this many parts has a progress bar.
-_SHOWN_PARTS = 50
 
 
 def predict_files(
@@ -142,8 +138,7 @@ def _pieces(
         whole = cloud_graph(trained, file, seed)
         row = whole.ndata.pop("row").numpy()
         parts = list(patch_rows(whole, most) if is_local else split_points(whole.num_nodes(), most, seed))
-        is_shown = progress and len(parts) >= _SHOWN_PARTS and has_terminal()
-        bar = tqdm(parts, file.path.name, unit="part", leave=False, disable=not is_shown)
+        bar = progress_bar(parts, file.path.name, "parts", shown=progress, leave=False)
         for number, (rows, num_own) in enumerate(bar, start=1):
             if len(parts) == 1:
                 graph = whole

@@ -8,9 +8,9 @@ import functools
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from ..config.build import data_set
+from ..data.progress import progress_bar
 from ..graph import knn_graph, point_cloud
 from ..metrics.orientation import CORRUPTIONS, OrientationSample, orientation_quality
 from ..models.orientation_encoder import OrientationEncoder
@@ -60,7 +60,7 @@ def measure_quality(
     num_clouds = min(num_clouds, len(shapes))
     quality = {}
     for name, model in networks.items():
-        bar = tqdm(range(num_clouds), name, unit="shape", disable=None if progress else True)
+        bar = progress_bar(range(num_clouds), name, "shapes", shown=progress)
         clouds = (_cloud(shapes[index]) for index in bar)
         has_classes = name == "trained" and trained.pipeline == "pointcls"
         quality[name] = orientation_quality(functools.partial(_sample, model, has_classes), clouds, seed=seed)

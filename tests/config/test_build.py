@@ -10,7 +10,8 @@ import pytest
 import torch
 from dgl import DGLError
 
-from dgl_orient.config.build import build, check_model, dataset_metadata, transform_steps
+from dgl_orient.config.build import build, check_model, transform_steps
+from dgl_orient.config.metadata import dataset_metadata
 from dgl_orient.config.recipe import RecipeError, check
 from dgl_orient.config.registry import MODELS, PIPELINES, register_data
 from dgl_orient.config.sections import model_section

@@ -1,6 +1,6 @@
 import pytest
 
-from dgl_orient.config import registry
+from dgl_orient.config import plugins, registry
 from dgl_orient.go import cli
 from tests.go.cli_runner import write_recipe
 
@@ -8,11 +8,11 @@ from tests.go.cli_runner import write_recipe
 @pytest.fixture(autouse=True)
 def own_tables(monkeypatch):
     """What a test registers is gone after it."""
-    for table in ("_data", "_models", "_imported"):
-        monkeypatch.setattr(registry, table, getattr(registry, table).copy())
-    registry._load_entry_points.cache_clear()
+    for module, table in ((registry, "_data"), (registry, "_models"), (plugins, "_imported")):
+        monkeypatch.setattr(module, table, getattr(module, table).copy())
+    plugins.load_entry_points.cache_clear()
     yield
-    registry._load_entry_points.cache_clear()
+    plugins.load_entry_points.cache_clear()
 
 
 @pytest.fixture

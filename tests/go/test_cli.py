@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-from dgl_orient.config import registry
 from dgl_orient.go import cli, recipes
 from tests.go.cli_runner import run_cli, start_process
 from tests.go.hostile import GOOD, HOSTILE
@@ -108,8 +107,6 @@ class AllowedNet(DGCNN):
 
 
 def test_plugins_run_only_if_allowed(in_folder, capfd, monkeypatch):
-    for table in ("_models", "_imported"):  # what is registered here is gone afterwards
-        monkeypatch.setattr(registry, table, getattr(registry, table).copy())
     monkeypatch.syspath_prepend(in_folder)
     (in_folder / "plugin_of_recipe.py").write_text(PLUGIN)
     recipe = GOOD.replace("dgcnn", "allowed-net") + "plugins: [plugin_of_recipe]\n"

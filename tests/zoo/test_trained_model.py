@@ -12,14 +12,14 @@ from torch import nn
 
 from dgl_orient.models import OrientedDGCNN
 from dgl_orient.train import checkpoint
-from dgl_orient.zoo.loading import load_trained_model, model_of
+from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
 from tests.go import tiny
 
 
 def test_the_network_of_a_checkpoint_is_the_trained_one():
     path = tiny.trained("pointcls")
-    model = model_of(path)
+    model = load_trained_model(path).network
     weights = checkpoint.load(path)["weights"]
     assert isinstance(model, OrientedDGCNN) and not model.training
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
@@ -30,7 +30,7 @@ def test_the_network_of_a_checkpoint_is_the_trained_one():
 
 def test_loading_a_model_leaves_the_generator_as_it_is():
     before = torch.get_rng_state()
-    model_of(tiny.trained("pointcls"))
+    load_trained_model(tiny.trained("pointcls"))
     assert torch.equal(before, torch.get_rng_state())
 
 

@@ -16,7 +16,7 @@ from torch import nn
 
 from dgl_orient.config.build import data_set
 from dgl_orient.data.simulation import Physics, energy, simulate
-from dgl_orient.zoo.loading import model_of
+from dgl_orient.zoo.loading import load_trained_model
 
 from ...report import machine
 from ..json_files import write_json
@@ -95,7 +95,7 @@ def roll_out(
 
 
 def _network_step(checkpoint) -> Step:
-    network = model_of(checkpoint)
+    network = load_trained_model(checkpoint).network
     return lambda pos, vel, charge: _predict(network, pos, vel, charge)
 
 
