@@ -15,6 +15,7 @@ from .._validation import TensorOrPair, check_choice, check_shape, src_dst_pair,
 from ..graph.topology import connected_nodes
 from .neighbour_max import neighbour_max
 from .projection import local_coordinates
+from .reset import reset_children
 
 __all__ = ["Aggregation", "OrientedConv"]
 
@@ -97,8 +98,7 @@ class OrientedConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters of the message and the attention, if they are modules."""
-        for module in self.children():
-            _reset(module)
+        reset_children(self)
 
     def set_allow_zero_in_degree(self, set_value: bool) -> None:
         """Set whether nodes without neighbours are allowed."""
@@ -240,12 +240,3 @@ def _softmax(graph: DGLGraph, logits: Tensor) -> Tensor:
     maximum = neighbour_max(graph, None, logits.detach())  # (N_dst, heads)
     weights = (logits - dgl.ops.copy_v(graph, maximum)).exp()
     return weights / dgl.ops.copy_v(graph, dgl.ops.copy_e_sum(graph, weights))
-
-
-def _reset(module: nn.Module) -> None:
-    """Reinitialise a module with ``reset_parameters``, or else its children."""
-    if hasattr(module, "reset_parameters"):
-        module.reset_parameters()
-    else:
-        for child in module.children():
-            _reset(child)

@@ -18,6 +18,7 @@ from .._validation import (
     src_dst_positions,
 )
 from .pointwise_mlp import PointwiseMLP
+from .reset import reset_children
 
 __all__ = ["FeaturePropagation", "interpolate"]
 
@@ -67,9 +68,7 @@ class FeaturePropagation(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters and the running statistics."""
-        for layer in self.mlp:
-            if hasattr(layer, "reset_parameters"):
-                layer.reset_parameters()
+        reset_children(self)
 
     def extra_repr(self) -> str:
         return f"{self.in_feats}, {self.skip_feats}, {self.out_feats}"

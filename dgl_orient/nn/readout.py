@@ -20,6 +20,7 @@ from .._validation import (
     check_shape,
 )
 from ..geometry import to_global
+from .reset import reset_children
 
 __all__ = ["EquivariantReadout", "InvariantReadout", "Pool"]
 
@@ -80,7 +81,7 @@ class InvariantReadout(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters."""
-        _reset_linears(self)
+        reset_children(self)
 
     def extra_repr(self) -> str:
         return f"{self.in_feats}, {self.out_feats}, pool={self.pool}"
@@ -171,7 +172,7 @@ class EquivariantReadout(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters."""
-        _reset_linears(self)
+        reset_children(self)
 
     def extra_repr(self) -> str:
         return f"{self.in_feats}, {self.out_vectors}, num_orientations={self.num_orientations}"
@@ -209,9 +210,3 @@ def _mlp(sizes: Sequence[int], dropout: float) -> nn.Sequential:
         # A dropout of 0 is a layer too, so that the names of parameters do not depend on it.
         layers += [nn.Linear(in_size, out_size), nn.LeakyReLU(0.2), nn.Dropout(dropout)]
     return nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
-
-
-def _reset_linears(module: nn.Module) -> None:
-    for layer in module.modules():
-        if isinstance(layer, nn.Linear):
-            layer.reset_parameters()

@@ -21,6 +21,7 @@ from ..graph.topology import connected_nodes
 from .edge_batch_norm import apply_norm
 from .edge_ops import edge_ops
 from .gvp import Activation
+from .reset import reset_children
 
 __all__ = ["OrientedRSConv"]
 
@@ -103,9 +104,7 @@ class OrientedRSConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters and the running statistics."""
-        for layer in self.children():
-            if hasattr(layer, "reset_parameters"):
-                layer.reset_parameters()
+        reset_children(self)
 
     def set_allow_zero_in_degree(self, set_value: bool) -> None:
         """Set whether nodes without neighbours are allowed."""

@@ -21,6 +21,7 @@ from .._validation import (
 from ..graph.topology import connected_nodes
 from .neighbour_max import neighbour_max
 from .pointwise_mlp import PointwiseMLP
+from .reset import reset_children
 
 __all__ = ["SetAbstraction"]
 
@@ -76,9 +77,7 @@ class SetAbstraction(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters and the running statistics."""
-        for layer in self.mlp:
-            if hasattr(layer, "reset_parameters"):
-                layer.reset_parameters()
+        reset_children(self)
 
     def set_allow_zero_in_degree(self, set_value: bool) -> None:
         """Set whether nodes without neighbours are allowed."""

@@ -22,6 +22,7 @@ from .._validation import (
 from .edge_features import EdgeFeatures
 from .edge_ops import message_passing
 from .gvp import GVP, Activation
+from .reset import reset_children
 from .vgconv_message import VGConvMessage
 
 __all__ = ["MessageFrom", "VGConv"]
@@ -110,9 +111,7 @@ class VGConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Reinitialise the parameters."""
-        for layer in (self.messages, self.update, self.feat_residual, self.vec_residual):
-            if hasattr(layer, "reset_parameters"):
-                layer.reset_parameters()
+        reset_children(self)
 
     def extra_repr(self) -> str:
         message_from = "both" if len(self.endpoints) == 2 else self.endpoints[0]
