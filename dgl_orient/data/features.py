@@ -61,7 +61,7 @@ def file_features(
     --------
     >>> import numpy as np
     >>> from dgl_orient.data.features import file_features
-    >>> cloud = {"pos": np.zeros((2, 3)), "color": np.array([[255, 0, 0], [0, 0, 255]])}
+    >>> cloud = {"pos": np.zeros((2, 3)), "color": np.array([[1, 0, 0], [0, 0, 1]])}
     >>> file_features("mug.ply", cloud, ["color"])["feat"]
     array([[1., 0., 0.],
            [0., 0., 1.]], dtype=float32)
@@ -80,13 +80,4 @@ def _attribute(path: str | Path, cloud: Mapping[str, np.ndarray], name: Feature)
             f"Expected {name}, {_WIDTHS[name]} finite numbers for each point, in {path}; leave {name} out of "
             f"features, or add it to the file."
         )
-    array = array.reshape(num_points, -1)
-    return (array / (_color_scale(array) if name == "color" else 1)).astype(np.float32)
-
-
-def _color_scale(color: np.ndarray) -> int:
-    """The value of full brightness: colours are stored as fractions, as bytes or as pairs of bytes."""
-    top = color.max(initial=0)
-    if color.dtype.kind == "f" and top <= 1:
-        return 1
-    return 255 if top <= 255 else 65535
+    return array.reshape(num_points, -1).astype(np.float32)

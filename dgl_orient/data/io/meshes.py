@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib
 import io
 import logging
-import re
 import warnings
 
 import numpy as np
 from dgl import DGLError
 
 from ..._extras import to_install
+from .attributes import INTENSITY_NAMES
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
+from .mesh_rows import check_off, check_ply
 from .xml_scenes import check_3mf, check_dae, place_skins
 
 __all__ = ["MESHES", "read_geometry"]
@@ -54,14 +55,14 @@ def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
         content = embed_buffers(content, limits)
     scene = _load_scene(content, limits)
     if extension == ".off":
-        _check_off(content)
+        check_off(content)
     nodes = [(transform, scene.geometry[name]) for transform, name in _nodes(scene)]
     _check_instances(limits, [geometry for _, geometry in nodes])
     meshes, clouds = [], []
     for transform, geometry in nodes:
         raw = geometry.metadata.get(_RAW_PLY, {})
         if extension == ".ply":
-            _check_ply(content, raw)
+            check_ply(content, raw)
         pos = _corners(geometry) if _num_faces(geometry) else np.asarray(geometry.vertices)
         with np.errstate(invalid="ignore", over="ignore"):  # the caller drops what is not finite
             placed = pos @ transform[:3, :3].T + transform[:3, 3]
@@ -101,10 +102,10 @@ def _at_corners(mesh, properties: dict[str, np.ndarray]) -> dict[str, np.ndarray
         found["color"] = np.repeat(colors, 3, axis=1) if len(colors) == len(faces) else None
     elif colors := _colors_of(mesh):
         found["color"] = colors["color"][faces]
-    for name in ("intensity", "scalar_intensity", "scalar_Intensity", "reflectance"):
-        if properties.get(name) is not None and properties[name].ndim == 1:
-            found["intensity"] = properties[name][faces]
-            break
+    numbers = {name.lower(): array for name, array in properties.items() if array.ndim == 1}
+    intensity = next((numbers[name] for (name,) in INTENSITY_NAMES if name in numbers), None)
+    if intensity is not None:
+        found["intensity"] = intensity[faces]
     return {name: array for name, array in found.items() if array is not None}
 
 
@@ -153,64 +154,6 @@ def _corners(mesh) -> np.ndarray:
     if len(faces) and (faces.min() < 0 or faces.max() >= len(vertices)):
         raise ValueError(f"a face names a corner that is not among the {len(vertices)} vertices")
     return vertices[faces].reshape(-1, 3, 3)
-
-
-def _check_off(content: bytes) -> None:
-    """Raise if lines or corners are missing, which trimesh reads as a mesh of fewer faces."""
-    lines = [line.split(b"#")[0].strip() for line in content.splitlines()]
-    text = b"\n".join(line for line in lines if line)
-    counts = re.match(rb"\D*?OFF\s*(\d+)\s+(\d+)[^\n]*\n?", text)
-    if counts is None:
-        return
-    vertices, faces = map(int, counts.groups())
-    rows = text[counts.end() :].splitlines()
-    if len(rows) < vertices + faces:
-        raise ValueError(f"it announces {vertices + faces} vertices and faces but has {len(rows)}")
-    for number, row in enumerate(rows[vertices : vertices + faces], 1):
-        corners = row.split()
-        if len(corners) <= int(corners[0]):
-            raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
-
-
-def _check_ply(content: bytes, elements: dict) -> None:
-    """Raise if rows or parts of them are missing, which trimesh reads as a shorter file."""
-    header, _, body = content.partition(b"end_header")
-    for name, count, properties in _announced_elements(header):
-        element = elements.get(name, {})
-        data = element.get("data")
-        if count and (data is None or len(element["properties"]) < properties):
-            raise ValueError(f"it announces {count} {name} rows but has none")
-        if count and isinstance(data, np.ndarray) and len(data) != count:
-            raise ValueError(f"it announces {count} {name} rows but has {len(data)}")
-    if b"ascii" in header.split(b"\n", 2)[1]:
-        _check_ascii_rows(body, elements)
-
-
-def _announced_elements(header: bytes) -> list[tuple[str, int, int]]:
-    """Name, number of rows and number of properties of each element of a .ply header."""
-    elements: list[tuple[str, int, int]] = []
-    for line in header.decode("utf-8", "replace").splitlines():
-        words = line.split()
-        if words[:1] == ["element"]:
-            elements.append((words[1], int(words[2]), 0))
-        elif words[:1] == ["property"] and elements:
-            name, count, properties = elements[-1]
-            elements[-1] = (name, count, properties + 1)
-    return elements
-
-
-def _check_ascii_rows(body: bytes, elements: dict) -> None:
-    """Raise if a row has fewer numbers than its properties and the lengths of its lists."""
-    rows = iter(body.splitlines()[1:])
-    for name, element in elements.items():
-        kinds = ["LIST" in kind for kind in element["properties"].values()]
-        for number in range(element["length"]):
-            values = next(rows, b"").split()
-            needed = 0
-            for is_list in kinds:
-                needed += 1 + (int(float(values[needed])) if is_list and needed < len(values) else 0)
-            if len(values) < needed:
-                raise ValueError(f"{name} row {number + 1} has {len(values)} numbers instead of {needed}")
 
 
 def _properties(elements: dict, rows: int) -> dict[str, np.ndarray]:
