@@ -1,11 +1,15 @@
 """Signatures: all public ones have type hints that can be resolved without source text or docstrings."""
 
+import importlib
 import inspect
+import pkgutil
 import typing
+from collections.abc import Callable, Iterator
 
 import pytest
 from torch import nn
 
+import dgl_orient
 from dgl_orient import geometry, graph, metrics, models, testing
 from dgl_orient import nn as layers
 from dgl_orient.models.nbody import ParticleOrientationOptions
@@ -33,6 +37,37 @@ def test_all_parameters_of_public_functions_have_resolvable_type_hints(name):
     named = [p for p in parameters if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     assert not [p.name for p in named if p.name not in hints]
     assert "return" in hints
+
+
+def public_functions() -> Iterator[tuple[str, Callable]]:
+    """The functions, and methods of the classes, that the modules of the package export."""
+    for found in pkgutil.walk_packages(dgl_orient.__path__, "dgl_orient."):
+        module = importlib.import_module(found.name)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            members = vars(value) if inspect.isclass(value) else {"": value}
+            for member, function in members.items():
+                is_public = member == "__init__" or not member.startswith("_")
+                if (
+                    is_public
+                    and inspect.isfunction(function)
+                    and function.__module__.startswith("dgl_orient")
+                ):
+                    yield f"{found.name}.{name}.{member}", function
+
+
+def test_no_public_signature_lacks_a_type_hint():
+    functions, without = dict(public_functions()), []
+    for name, function in functions.items():
+        signature = inspect.signature(inspect.unwrap(function))
+        named = [
+            each
+            for each in signature.parameters.values()
+            if each.name not in ("self", "cls") and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
+        hints = [each.annotation for each in named] + [signature.return_annotation]
+        without += [name] if inspect.Signature.empty in hints else []
+    assert len(functions) > 500 and without == []
 
 
 @pytest.mark.parametrize(
