@@ -6,7 +6,7 @@ import difflib
 import reprlib
 from collections.abc import Iterable
 
-__all__ = ["nearest", "printable", "shown"]
+__all__ = ["counted", "nearest", "printable", "shown"]
 
 
 def shown(value: object) -> str:
@@ -47,3 +47,15 @@ def printable(string: str) -> str:
     if string.isprintable():
         return string
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in string)
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it counts, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> from dgl_orient._messages import counted
+    >>> counted(1, "cloud"), counted(1024, "point")
+    ('1 cloud', '1,024 points')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

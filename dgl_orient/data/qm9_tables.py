@@ -6,7 +6,7 @@ import csv
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from dgl import DGLError
@@ -77,7 +77,6 @@ PROPERTIES = {
     ),
     "cv": Property("Heatcapacity_Cv_cal_mol_K", "cal/(mol K)"),
 }
-PropertyName = Literal["mu", "alpha", "homo", "lumo", "gap", "r2", "zpve", "u0", "u", "h", "g", "cv"]
 
 
 class QM9Tables(NamedTuple):

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from .._messages import printable
+from .._messages import counted, printable
 from .console import echo, echo_rich, has_colors, terminal_width
 
 if TYPE_CHECKING:
@@ -108,8 +108,4 @@ def _echo_list(title: str, items: Sequence[object]) -> None:
 def _summary(applied: Applied) -> str:
     clouds = len(applied.written) - 2
     names = ", ".join(path.name for path in applied.written[-2:])
-    return f"Written to {applied.folder}: {names}" + (f" and {_count(clouds, 'cloud')}." if clouds else ".")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"Written to {applied.folder}: {names}" + (f" and {counted(clouds, 'cloud')}." if clouds else ".")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._validation import check_batch_num_nodes, check_k, check_points
 from .construction import _csc, _set_batch
-from .neighbour_search import Algorithm, nearest_neighbours
+from .neighbour_search import nearest_neighbours
 
 __all__ = ["thinned_knn_graph"]
 
@@ -21,7 +21,6 @@ def thinned_knn_graph(
     k: int = 128,
     num_neighbours: int = 32,
     batch_num_nodes: Tensor | Sequence[int] | None = None,
-    algorithm: Algorithm = "auto",
 ) -> DGLGraph:
     """The kNN graph without most of its longer edges: near neighbourhoods in full, far ones thinned out.
 
@@ -36,7 +35,7 @@ def thinned_knn_graph(
         How many nearest neighbours are thinned out.
     num_neighbours : int
         How many of them are kept, at most.
-    batch_num_nodes, algorithm
+    batch_num_nodes : Tensor or sequence of int, optional
         As in :func:`knn_graph`.
 
     Returns
@@ -55,7 +54,7 @@ def thinned_knn_graph(
     check_points(pos, finite=False)  # the search checks values
     num_points = check_batch_num_nodes(pos, batch_num_nodes)
     ranks = _ranks(check_k(k), check_k(num_neighbours))
-    indptr, indices = nearest_neighbours(pos.detach(), num_points, k, algorithm=algorithm)
+    indptr, indices = nearest_neighbours(pos.detach(), num_points, k)
     in_degree = indptr.diff().unsqueeze(1)  # (N, 1)
     present = torch.arange(k, device=pos.device) < in_degree  # (N, k)
     distance = pos.new_full(present.shape, torch.inf)

@@ -211,9 +211,8 @@ class System(NamedTuple):
     charge: np.ndarray  #: (n,)
 
 
-def trajectories(systems: Sequence[System], camera: Camera | None = None) -> Drawing:
+def trajectories(systems: Sequence[System]) -> Drawing:
     """True trajectories as lines, and dashed lines to the predicted final positions."""
-    camera = camera or Camera()
 
     def draw(figure: SubFigure) -> None:
         columns = 2 if len(systems) > 1 else 1
@@ -221,7 +220,7 @@ def trajectories(systems: Sequence[System], camera: Camera | None = None) -> Dra
         for axes in grid:
             axes.axis("off")
         for axes, system in zip(grid, systems):
-            _draw_system(axes, system, camera)
+            _draw_system(axes, system, Camera())
         figure.supxlabel(
             "line: true trajectory, dot: its end, dashed line and cross: predicted end;\n"
             "orange: positive charge, blue: negative",

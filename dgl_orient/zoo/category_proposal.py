@@ -23,10 +23,7 @@ _MAX_POINTS = 10_000
 class CategoryProposer:
     """Proposes one of the categories that a network for parts knows, if a classifier is of that opinion.
 
-    Parameters
-    ----------
-    name : str
-        The classifier, a pretrained model or a checkpoint. It is loaded when it is needed.
+    The classifier is the default pretrained model, which is loaded when it is needed.
 
     Examples
     --------
@@ -41,13 +38,10 @@ class CategoryProposer:
     True
     """
 
-    def __init__(self, name: str = DEFAULT) -> None:
-        self.name = name
-
     @functools.cached_property
     def classifier(self) -> TrainedModel:
         """The classifier."""
-        return load_trained_model(self.name)
+        return load_trained_model(DEFAULT)
 
     def __call__(self, path: Path, pos: np.ndarray, categories: Sequence[str]) -> tuple[str, str] | None:
         """The category of a cloud and a remark of where it is from; None if the classifier's is another."""
@@ -64,5 +58,5 @@ class CategoryProposer:
         probability = prediction.summary["probability"]
         return (
             best,
-            f"category {best} is a guess ({probability:.1%}) of {self.name}; --category names another",
+            f"category {best} is a guess ({probability:.1%}) of {DEFAULT}; --category names another",
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from dgl import DGLError
 
+from .._messages import counted
 from ..config.registry import MOLECULES
 from ..data import read_cloud
 from ..data.features import file_features
@@ -151,18 +152,14 @@ def cloud_of(
         outliers = find_outliers(points["pos"][rows])
         if outliers.any():
             rows = rows[~outliers]
-            said.append(f"{_count(outliers.sum(), 'outlier')} removed")
+            said.append(f"{counted(outliers.sum(), 'outlier')} removed")
     if _num_candidates(trained) is not None:
         rows = _by_distance(points["pos"], rows)
     if trained.num_points is not None and len(rows) < trained.num_points:
-        said.append(f"{_count(len(rows), 'point')}, fewer than the {trained.num_points:,} of training")
+        said.append(f"{counted(len(rows), 'point')}, fewer than the {trained.num_points:,} of training")
     is_whole = len(rows) == len(points["pos"]) and trained.pipeline != "pointcls"
     features = file_features(path, arrays, trained.input_features)
     return PointCloudFile(path, points, label, len(rows), None if is_whole else rows, tuple(said), features)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _num_candidates(trained: TrainedModel) -> int | None:

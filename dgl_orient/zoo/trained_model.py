@@ -321,13 +321,6 @@ class TrainedModel:
         return self.pipeline not in registry.PHYSICAL and self._preprocessing("normalize") is not False
 
     @property
-    def removes_outliers(self) -> bool:
-        """Whether stray points of its clouds were removed in training: ``remove_outliers`` of the recipe."""
-        if "data" in self.recipe:
-            return self.recipe["general_pipeline"].get("remove_outliers") is True
-        return self._preprocessing("remove_outliers") is True
-
-    @property
     def transform(self) -> Compose:
         """From any clouds to such as it was trained on: number of points, position and scale."""
         return self._transform(self.sampling)
