@@ -53,7 +53,7 @@ class LevelFeatures(NamedTuple):
     feat: Tensor
     local: Tensor
 
-    def joined(self) -> Tensor:
+    def concatenated(self) -> Tensor:
         return torch.cat(self, 1)
 
     def at(self, index: Tensor) -> LevelFeatures:
@@ -92,7 +92,7 @@ class LevelConvs(nn.Module):
             local = local[sample.index]
             feat = feat + self.on_level[number](graph, torch.cat([feat, local], 1))
             outputs.append(LevelFeatures(feat, local))
-            feat = outputs[-1].joined()
+            feat = outputs[-1].concatenated()
         return outputs
 
 

@@ -24,19 +24,14 @@ LAST = Path("results", "001", "run_0", "last.pth")
 
 @contextmanager
 def once_an_epoch_has_ended(action: Callable[[], object]) -> Iterator[None]:
-    """Call a function in another thread, and again every 30 seconds until the training ends.
-
-    A signal can be lost where Python ignores errors, as while it forks.
-    """
+    """Call a function in another thread."""
     ended = threading.Event()
 
     def watch() -> None:
         while not LAST.exists():
             if ended.wait(0.01):
                 return
-        while not ended.is_set():
-            action()
-            ended.wait(30)
+        action()
 
     thread = threading.Thread(target=watch)
     thread.start()
