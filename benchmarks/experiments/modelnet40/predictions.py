@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -28,12 +28,13 @@ from ..json_files import read_json, write_json
 from ..results_page import table
 from ..training import Folders
 
-__all__ = ["FILE", "STRAYS", "measure_predictions", "prediction_tables"]
+__all__ = ["FILE", "STRAYS", "VOTES", "measure_predictions", "prediction_tables"]
 
 #: The name of the file of results.
 FILE = "predictions.json"
 
-_VOTES = (1, 8)
+#: Samples of a cloud to average over, as in the documentation of ``--votes``.
+VOTES = 8
 _BATCH = 64
 
 #: A cloud, its label and its number.
@@ -64,29 +65,36 @@ def measure_predictions(
     test = _shapes(ModelNet40(raw_dir, "test", 128 if quick else 1024))
     for name in names:
         model = pretrained(name if name in pretrained_models() else folders.checkpoint(name))
-        begin = time.process_time()
-        figures: dict[str, object] = {"shapes": len(test), "votes": {}}
-        predictions: list[Prediction] = []
-        for votes in _VOTES:
-            voted = _predict(model, test, votes=votes)
-            figures["votes"][str(votes)] = _accuracy(model, voted, test) | _unknown(model, voted, test)
-            predictions = predictions or voted
-        if model.novelty is not None and shapenet is not None:
-            figures["shapenet"] = _by_category(model, ShapeNetPart(shapenet, "test", 1024), predictions)
-        few = test[::every]
-        figures["strays"] = {"shapes": len(few)}
-        for case, corrupt in STRAYS.items():
-            accuracies = (
-                _accuracy(model, _predict(model, few, corrupt, remove_outliers=is_removed), few)["accuracy"]
-                for is_removed in (True, False)
-            )
-            figures["strays"][case] = dict(zip(("removed", "kept"), accuracies))
         command = f"python -m benchmarks.experiments.modelnet40 predictions {name}"
         command += "" if shapenet is None else " --shapenet DIR"
-        seconds = round(time.process_time() - begin)
-        networks[name] = {"command": command, "cpu_seconds": seconds, **figures}
-        write_json(path, {"machine": machine(), "networks": networks}, levels=4)
-        print(name, figures, flush=True)
+        networks[name], begin = {"command": command}, time.process_time()
+        # Votes last: they take most of the time, and what was measured before is kept.
+        for figures in _figures(model, test, shapenet, every):
+            networks[name] |= {"cpu_seconds": round(time.process_time() - begin), **figures}
+            write_json(path, {"machine": machine(), "networks": networks}, levels=4)
+            print(name, figures, flush=True)
+
+
+def _figures(
+    model: TrainedModel, test: Sequence[_Shape], shapenet: Path | None, every: int
+) -> Iterator[dict[str, object]]:
+    predictions = _predict(model, test)
+    votes = {"1": _accuracy(model, predictions, test) | _unknown(model, predictions, test)}
+    yield {"shapes": len(test), "votes": votes}
+    if model.novelty is not None and shapenet is not None:
+        yield {"shapenet": _by_category(model, ShapeNetPart(shapenet, "test", 1024), predictions)}
+    few = test[::every]
+    strays: dict[str, object] = {"shapes": len(few)}
+    for case, corrupt in STRAYS.items():
+        accuracies = (
+            _accuracy(model, _predict(model, few, corrupt, remove_outliers=is_removed), few)["accuracy"]
+            for is_removed in (True, False)
+        )
+        strays[case] = dict(zip(("removed", "kept"), accuracies))
+    yield {"strays": strays}
+    voted = _predict(model, test, votes=VOTES)
+    votes = votes | {str(VOTES): _accuracy(model, voted, test) | _unknown(model, voted, test)}
+    yield {"votes": votes}
 
 
 def _shapes(dataset: ModelNet40 | ShapeNetPart) -> list[_Shape]:
@@ -184,9 +192,9 @@ def prediction_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
             unknown.append(
                 [name, category, kind, *(figures[each] for each in ("shapes", "unknown", "auroc"))]
             )
-        cases = {case: figures for case, figures in record["strays"].items() if case != "shapes"}
-        for how in ("removed", "kept"):
-            strays.append([name, how, record["strays"]["shapes"], *(each[how] for each in cases.values())])
+        for how in ("removed", "kept") if "strays" in record else ():
+            accuracies = (record["strays"][case][how] for case in STRAYS)
+            strays.append([name, how, record["strays"]["shapes"], *accuracies])
     unknown.sort(key=lambda row: (row[0], row[2]))
     head = ["network", "votes", "accuracy", "class accuracy", "unknown, all", "of right", "of wrong"]
     return {
