@@ -180,8 +180,6 @@ def _percent(value: float) -> float:
 def prediction_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
     """The tables of ``page.md`` for which there are records."""
     networks = (records or {}).get("networks", {})
-    if not networks:
-        return {}
     votes, unknown, strays = [], [], []
     for name, record in networks.items():
         for number, figures in record["votes"].items():
@@ -196,14 +194,12 @@ def prediction_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
             accuracies = (record["strays"][case][how] for case in STRAYS)
             strays.append([name, how, record["strays"]["shapes"], *accuracies])
     unknown.sort(key=lambda row: (row[0], row[2]))
-    head = ["network", "votes", "accuracy", "class accuracy", "unknown, all", "of right", "of wrong"]
-    return {
-        "predictions_votes": table(head, votes),
-        "predictions_unknown": table(
-            ["network", "category", "in ModelNet40", "shapes", "unknown", "AUROC"], unknown
-        ),
-        "predictions_strays": table(["network", "outliers", "shapes", *STRAYS], strays),
-        "predictions_commands": "\n".join(
-            f"    {record['command']}  # {record['cpu_seconds']} CPU seconds" for record in networks.values()
-        ),
+    rows = {"votes": votes, "unknown": unknown, "strays": strays}
+    heads = {
+        "votes": ["network", "votes", "accuracy", "class accuracy", "unknown, all", "of right", "of wrong"],
+        "unknown": ["network", "category", "in ModelNet40", "shapes", "unknown", "AUROC"],
+        "strays": ["network", "outliers", "shapes", *STRAYS],
     }
+    tables = {f"predictions_{name}": table(heads[name], each) for name, each in rows.items() if each}
+    commands = (f"    {each['command']}  # {each['cpu_seconds']} CPU seconds" for each in networks.values())
+    return tables | ({"predictions_commands": "\n".join(commands)} if networks else {})

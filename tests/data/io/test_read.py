@@ -268,6 +268,11 @@ def test_files_truncated_end_in_a_sentence(tmp_path, name, fraction):
         read_cloud(path)
 
 
+def test_a_reader_that_stumbles_tells_nothing_of_its_code(tmp_path):
+    with pytest.raises(DGLError, match=r"may be truncated or corrupt; copy or export it again"):
+        read_cloud(put(tmp_path, "short.ply", "ply\n"))
+
+
 def test_rows_truncated_end_in_a_sentence(tmp_path):
     for name in ("spaces.xyz", "tabs.txt", "commas.csv"):
         content = CLOUDS[name]
