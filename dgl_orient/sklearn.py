@@ -12,17 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from dgl import DGLError
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
 from torch import nn
-
-from ._extras import to_install
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-    from sklearn.metrics import accuracy_score
-    from sklearn.utils.validation import check_is_fitted
-except ImportError as error:
-    raise DGLError(f"dgl_orient.sklearn needs scikit-learn: {to_install('sklearn')}.") from error
 
 from .models import OrientedDGCNN, OrientedDGCNNSeg
 from .train.settings import Settings

@@ -96,6 +96,8 @@ def test_core_requires_few_packages(wheel):
         "numpy",
         "packaging",
         "pydantic",
+        "scikit-learn",
+        "scipy",
         "tqdm",
     }
 

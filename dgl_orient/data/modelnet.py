@@ -17,7 +17,7 @@ from .io.hdf5 import read_hdf5
 from .io.tables import read_lines, read_table
 from .progress import progress_bar
 from .sampling import check_num_points
-from .splits import check_classes, check_fraction, check_labels, stratified_split
+from .splits import check_classes, check_fraction, check_labels, fixed_split
 
 __all__ = ["ModelNet10", "ModelNet40"]
 
@@ -129,7 +129,7 @@ class ModelNet40(PointCloudDataset):
     def split_rows(self, cloud: Mapping[str, np.ndarray]) -> np.ndarray | None:
         if self.split not in ("train", "val"):
             return None
-        return stratified_split(cloud["label"], self.val_fraction, self.split_seed)[self.split == "val"]
+        return fixed_split(cloud["label"], self.val_fraction, self.split_seed)[self.split == "val"]
 
 
 class ModelNet10(ModelNet40):

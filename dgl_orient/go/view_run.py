@@ -14,7 +14,7 @@ from torch import Tensor
 from .._training_folders import newest_training
 from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
-from ..metrics import PartIoU
+from ..metrics import Accuracy, PartIoU
 from ..plot.prediction_colors import angular_error
 from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_figure, write_text
@@ -80,12 +80,10 @@ def _items(dataset: PointCloudDataset) -> Iterator[tuple[DGLGraph, Tensor | None
 
 
 def _confusion(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
-    from sklearn import metrics  # which dglgo requires
-
     names = list(trained.metadata["class_names"])
-    outputs = predict(trained.network, trained.task, test, progress=progress)
-    classes = [int(logits.argmax()) for logits in outputs]
-    return confusion_matrix(metrics.confusion_matrix(test.labels, classes, labels=range(len(names))), names)
+    accuracy, outputs = Accuracy(len(names)), predict(trained.network, trained.task, test, progress=progress)
+    accuracy.update(torch.stack(list(outputs)), torch.as_tensor(test.labels).long())
+    return confusion_matrix(accuracy.totals.long().numpy(), names)
 
 
 def _iou(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .average import Average, check_numbers, count_by_number
+from .average import Average, check_numbers
 
 __all__ = ["Accuracy"]
 
 
 class Accuracy(Average):
-    """Accuracy over all samples, and as the average of the accuracies of the classes.
+    """Accuracy over all samples, and as the average of the accuracies of the classes, by scikit-learn.
+
+    :attr:`totals` is the confusion matrix, a row for each true class.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class Accuracy(Average):
     """
 
     def __init__(self, num_classes: int) -> None:
-        super().__init__(num_classes, 2)
+        super().__init__(num_classes, num_classes)
 
     def update(self, pred: Tensor, label: Tensor) -> None:
         """Count samples.
@@ -41,15 +43,21 @@ class Accuracy(Average):
         label : Tensor
             The true classes, ``(B,)``.
         """
+        from sklearn.metrics import confusion_matrix  # here, for the import takes a second
+
         num_classes = len(self.totals)
         pred = pred.argmax(1) if pred.ndim == 2 else pred
         check_numbers("label", label, num_classes, len(pred))
         check_numbers("pred", pred, num_classes, len(label))
-        correct = label[pred == label]
-        counts = [count_by_number(each, num_classes) for each in (correct, label)]
-        self.totals += torch.stack(counts, dim=1)
+        counts = confusion_matrix(label.cpu(), pred.cpu(), labels=range(num_classes))
+        self.totals += torch.from_numpy(counts)
 
     def result(self) -> dict[str, float]:
         """Both accuracies."""
-        overall, by_class = self._averages()
-        return {"accuracy": float(overall), "class_accuracy": float(by_class.nanmean())}
+        from sklearn.metrics import accuracy_score, recall_score
+
+        label, pred = self._counted().nonzero(as_tuple=True)
+        options = dict(sample_weight=self.totals[label, pred])
+        by_class = recall_score(label, pred, labels=label.unique(), average="macro", **options)
+        accuracy = accuracy_score(label, pred, **options)
+        return {"accuracy": float(accuracy), "class_accuracy": float(by_class)}

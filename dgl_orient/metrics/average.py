@@ -10,7 +10,7 @@ __all__ = ["Average", "check_numbers", "count_by_number"]
 
 
 class Average:
-    """Sums and counts, one row for each class, the count in the last column."""
+    """Sums and counts, one row for each class; the count usually in the last column."""
 
     def __init__(self, rows: int, columns: int) -> None:
         #: What was added up so far, float64.
@@ -25,12 +25,15 @@ class Average:
             )
         self.totals = self.totals + other.totals
 
+    def _counted(self) -> Tensor:
+        """The totals; raise if there are none yet."""
+        if not self.totals.any():
+            raise DGLError(f"{type(self).__name__} has counted nothing yet; call update first.")
+        return self.totals
+
     def _averages(self) -> tuple[Tensor, Tensor]:
         """Averages of each column over all samples and, for rows that have any, within the row."""
-        counts = self.totals[:, -1:]
-        if not counts.sum() > 0:
-            raise DGLError(f"{type(self).__name__} has counted nothing yet; call update first.")
-        sums = self.totals[:, :-1]
+        sums, counts = self._counted().split([self.totals.shape[1] - 1, 1], dim=1)
         return sums.sum(0) / counts.sum(), sums / counts
 
 

@@ -10,7 +10,6 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from .._extras import to_install
 from .._validation import is_plain
 
 __all__ = ["Clouds", "Novelty"]
@@ -105,10 +104,8 @@ class Novelty:
         >>> (novelty(torch.full((1, 8), -20.0), torch.zeros(1, 2)) > 1).item()
         True
         """
-        try:
-            from sklearn.covariance import LedoitWolf
-        except ImportError as error:
-            raise DGLError(f"Novelty needs scikit-learn: {to_install('sklearn')}.") from error
+        from sklearn.covariance import LedoitWolf
+
         features, logits, labels = train
         feat, number, num_classes = features.double().numpy(), labels.numpy(), logits.shape[1]
         if len(np.unique(number)) < num_classes:

@@ -15,6 +15,8 @@ __all__ = ["warn_if_unprepared"]
 # Of clouds that are centered and scaled to radius 1, with room for augmentation.
 _FARTHEST_CENTROID = 0.5
 _RADII = (0.3, 3.0)
+# The largest radius of coincident points, which have no scale.
+_COINCIDENT = 1e-12
 
 
 def warn_if_unprepared(network: nn.Module, inputs: tuple[object, ...]) -> None:
@@ -36,7 +38,8 @@ def warn_if_unprepared(network: nn.Module, inputs: tuple[object, ...]) -> None:
     radius = segment_max(sizes, norm(pos, keepdim=True))[sizes > 0]
     centroid = norm(segment_mean(sizes, pos)[sizes > 0])
     is_far = bool((centroid > _FARTHEST_CENTROID).any())
-    if is_far or not bool(((radius > _RADII[0]) & (radius < _RADII[1])).all()):
+    is_scaled = (radius > _RADII[0]) & (radius < _RADII[1])
+    if is_far or not bool((is_scaled | (radius < _COINCIDENT)).all()):
         warnings.warn(
             "The network was trained on clouds that are centered and scaled to radius 1, but these are not: "
             "use model.predict(...), or model.meta.transform(...) before model.network.",

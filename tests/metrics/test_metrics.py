@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from dgl import DGLError
-from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix
 
 from dgl_orient.metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
 from tests.clouds import generator
@@ -37,6 +38,7 @@ def test_accuracy_in_batches_is_that_of_scikit_learn():
         "class_accuracy": balanced_accuracy_score(label, pred),
     }
     assert metric.result() == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_array_equal(metric.totals, confusion_matrix(label, pred))
 
 
 def test_accuracy_of_logits():

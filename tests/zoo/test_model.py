@@ -125,6 +125,7 @@ def test_the_bare_network_warns_of_unprepared_clouds(model, pos):
         warnings.simplefilter("error")
         prepared = model.meta.transform(dgl_orient.point_cloud(pos.float()))
         model.network(prepared)
+        model.predict(torch.ones(1, 3))  # which has no scale
 
 
 def test_predictions_print_as_a_table(model, pos):

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..command_line import add_command, make_parser, run
+from ..json_files import read_json
 from ..protocols import PROTOCOLS
 from ..results_page import write_results
 from ..training import Folders
 from .evaluation import EVALUATIONS, evaluate
 from .plots import plots
+from .predictions import FILE, measure_predictions, prediction_tables
 from .recipes import EPOCHS, LONG, NETWORKS
 from .results import Results
 from .tables import make_tables
@@ -24,6 +26,7 @@ _EXAMPLES = """\
   python -m benchmarks.experiments.modelnet40 protocol --models dgcnn --train z --quick
   python -m benchmarks.experiments.modelnet40 long augmented --epochs 50
   python -m benchmarks.experiments.modelnet40 robustness cls_dgcnn_z_30_0 long_augmented_50
+  python -m benchmarks.experiments.modelnet40 predictions oriented-dgcnn-modelnet40 --shapenet data
   python -m benchmarks.experiments.modelnet40 summary"""
 
 
@@ -52,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
         command = _add(commands, name, f"evaluate trained networks: {name.replace('_', ' ')}", evaluate)
         command.add_argument("runs", nargs="+", metavar="RUN", help="such as cls_dgcnn_z_30_0")
         command.set_defaults(evaluation=name)
+    text = "predict all test shapes as users do: votes, unknown classes, stray points"
+    command = _add(commands, "predictions", text, measure_predictions)
+    command.add_argument("names", nargs="+", help="pretrained models, or runs such as long_augmented_50")
+    command.add_argument("--shapenet", type=Path, help="folder of ShapeNet-Part, for unknown classes")
+    command.add_argument("--every", type=int, default=8, help="take each n-th shape for strays, default 8")
     add_command(commands, "summary", "render all records as tables and plots", _summary)
     return parser
 
@@ -65,7 +73,8 @@ def _add(commands, name: str, text: str, function) -> argparse.ArgumentParser:
 def _summary(folders: Folders, quick: bool) -> None:
     results = Results.read(folders.results)
     template = Path(__file__).with_name("page.md")
-    write_results(folders.results, results.summary(), template, make_tables(results), plots(results))
+    tables = make_tables(results) | prediction_tables(read_json(folders.results / FILE))
+    write_results(folders.results, results.summary(), template, tables, plots(results))
 
 
 if __name__ == "__main__":

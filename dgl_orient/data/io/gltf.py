@@ -36,6 +36,7 @@ def check_glb(content: bytes, limits: Limits) -> None:
                 f"Cannot read {limits.path}: it refers to the file {uri!r}, but only the named file is read; "
                 f"export it as one .glb file with its buffers."
             )
+    _check_compression(header, limits)
     _check_arrays(header, len(content), limits)
 
 
@@ -44,6 +45,7 @@ def embed_buffers(content: bytes, limits: Limits) -> bytes:
     header = json.loads(content)
     if isinstance(header.get("buffers"), dict):
         raise _outdated(limits)
+    _check_compression(header, limits)
     size = len(content)
     for buffer in header.get("buffers", []):
         uri = buffer.get("uri", "")
@@ -64,6 +66,11 @@ def embed_buffers(content: bytes, limits: Limits) -> bytes:
                 f"as one .glb file."
             ) from error
         data = other.read_bytes()
+        if len(data) < buffer.get("byteLength", 0):
+            raise DGLError(
+                f"Cannot read {limits.path}: its buffer {other.path} has {len(data):,} bytes instead of "
+                f"{buffer['byteLength']:,}; copy it there again."
+            )
         limits.check_bytes(size := size + 2 * len(data))
         buffer["uri"] = "data:application/octet-stream;base64," + base64.b64encode(data).decode()
     _check_arrays(header, size, limits)
@@ -74,17 +81,20 @@ def _outdated(limits: Limits) -> DGLError:
     return DGLError(f"Cannot read {limits.path}: it is of glTF version 1; export it as version 2.")
 
 
+def _check_compression(header: Mapping[str, list], limits: Limits) -> None:
+    compression = [name for name in header.get("extensionsRequired", []) if "compression" in str(name)]
+    if compression:
+        raise DGLError(
+            f"Cannot read {limits.path}: it is compressed by {compression[0]}; export it without compression."
+        )
+
+
 def _check_arrays(header: Mapping[str, list], size: int, limits: Limits) -> None:
     """Raise if arrays exceed the limits.
 
     An accessor may announce any count of zeros, and views, accessors and primitives may refer to the same
     bytes again and again; each of them is a copy in memory.
     """
-    compression = [name for name in header.get("extensionsRequired", []) if "compression" in str(name)]
-    if compression:
-        raise DGLError(
-            f"Cannot read {limits.path}: it is compressed by {compression[0]}; export it without compression."
-        )
     counts = [_count(accessor) for accessor in header.get("accessors", [])]
     accessor_bytes = [
         count * _COMPONENTS[accessor["type"]] * _COMPONENT_BYTES[accessor["componentType"]]

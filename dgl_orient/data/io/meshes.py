@@ -15,7 +15,7 @@ from .attributes import INTENSITY_NAMES
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
 from .mesh_rows import check_off, check_ply
-from .xml_scenes import check_3mf, check_dae, place_skins
+from .xml_scenes import check_3mf, check_dae, join_models, place_skins
 
 __all__ = ["MESHES", "read_geometry"]
 
@@ -23,6 +23,8 @@ __all__ = ["MESHES", "read_geometry"]
 MESHES = (".ply", ".off", ".obj", ".stl", ".glb", ".gltf", ".3mf", ".dae")
 #: What is checked before trimesh allocates memory.
 _CHECKS = {".glb": check_glb, ".3mf": check_3mf, ".dae": check_dae}
+#: What makes of a file one that trimesh reads whole.
+_REWRITTEN = {".3mf": join_models, ".dae": place_skins}
 #: What trimesh imports for a format.
 _NEEDED = {".3mf": ("lxml",), ".dae": ("collada",)}
 #: What is concatenated of several geometries of a scene.
@@ -50,7 +52,7 @@ def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
     content, extension = limits.read_bytes(), limits.extension
     if extension in _CHECKS:
         _CHECKS[extension](content, limits)
-        content = place_skins(content) if extension == ".dae" else content
+        content = _REWRITTEN.get(extension, bytes)(content)
     elif extension == ".gltf":
         content = embed_buffers(content, limits)
     scene = _load_scene(content, limits)

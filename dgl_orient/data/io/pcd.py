@@ -87,7 +87,9 @@ def _with_whole_header(content: bytes) -> bytes:
         "VIEWPOINT": "0 0 0 1 0 0 0",
         "POINTS": str(int(found["WIDTH"]) * int(found["HEIGHT"])),
     }
-    body = content[at:].replace(b"\t", b" ") if found["DATA"] == "ascii" else content[at:]
+    body = content[at:]
+    if found["DATA"].lower() == "ascii":
+        body = body.replace(b"\t", b" ").replace(b",", b" ")
     found["VERSION"] = "0.7"  # pypcd4 knows no older ones
     lines = [f"{key} {found.get(key) or defaults[key]}\n" for key in _KEYS]
     return "".join(lines).encode() + body

@@ -225,6 +225,10 @@ _READERS: dict[str, Callable[[Limits, Columns, int | None], dict[str, np.ndarray
 EXTENSIONS = tuple(_READERS)
 
 
+#: Errors of a reader whose messages say nothing of the file, such as "list index out of range".
+_WITHOUT_A_WORD = (AssertionError, AttributeError, IndexError, TypeError)
+
+
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Convert any failure into one sentence that names the file."""
@@ -238,10 +242,11 @@ def _reading(path: Path) -> Iterator[None]:
         raise DGLError(f"Cannot read {path}: {reason(error)}; expected a readable file.") from error
     # The readers of damaged files raise exceptions of any type.
     except Exception as error:
-        fault = str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+        fault = str(error).strip().split("\n")[0].rstrip(".")
         fault = f"it lacks {fault}" if isinstance(error, KeyError) else fault
+        fault = "" if isinstance(error, _WITHOUT_A_WORD) or not fault else f": {fault}"
         raise DGLError(
-            f"Cannot read {path} as {extension_of(path)}, it may be truncated or corrupt: {fault}; copy or "
+            f"Cannot read {path} as {extension_of(path)}, it may be truncated or corrupt{fault}; copy or "
             f"export it again."
         ) from error
 

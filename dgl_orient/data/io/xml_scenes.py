@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from .limits import Limits
 from .numpy_files import max_size
 
-__all__ = ["check_3mf", "check_dae", "place_skins"]
+__all__ = ["check_3mf", "check_dae", "join_models", "place_skins"]
 
 # What a parser takes for an element.
 _ELEMENT_BYTES = 200
@@ -29,25 +29,21 @@ def check_3mf(content: bytes, limits: Limits) -> None:
         members = archive.infolist()
         limits.check_bytes(sum(max(max_size(member), member.file_size) for member in members))
         models = {name: archive.read(name) for name in archive.namelist() if name.lower().endswith(".model")}
-    main = next((model for name, model in models.items() if "3d/3dmodel.model" in name.lower()), None)
+    main = next((name for name in models if "3d/3dmodel.model" in name.lower()), None)
     if main is None:
         raise ValueError("it has no 3D/3dmodel.model")
     limits.check_bytes(sum(_tree_bytes(model) for model in models.values()))
-    faces = {
-        name: sum(1 for tag, _ in _elements(model) if tag == "triangle") for name, model in models.items()
-    }
     own, parts, current = defaultdict(int), defaultdict(list), _WORLD
-    for tag, attributes in _elements(main):
-        if tag == "object":
-            current = attributes["id"]
-        elif tag == "build":
-            current = _WORLD
-        elif tag == "triangle":
-            own[current] += 1
-        elif tag in ("component", "item"):
-            parts[current if tag == "component" else _WORLD].append(attributes["objectid"])
-            path = next((each for name, each in attributes.items() if name.endswith("path")), "")
-            own[attributes["objectid"]] += faces.get(path.strip("/"), 0)
+    for name, model in models.items():
+        for tag, attributes in _elements(model):
+            if tag == "object":
+                current = f"{name}#{attributes['id']}"
+            elif tag == "build":
+                current = _WORLD if name == main else f"{name} build"
+            elif tag == "triangle":
+                own[current] += 1
+            elif tag in ("component", "item"):
+                parts[current].append(f"{_path(attributes) or name}#{attributes['objectid']}")
     _check_expanded(limits, own, parts)
 
 
@@ -101,6 +97,50 @@ def place_skins(content: bytes) -> bytes:
             ElementTree.SubElement(node, f"{space}instance_geometry", url=url or "")
             is_placed = True
     return ElementTree.tostring(root, "utf-8") if is_placed else content
+
+
+def join_models(content: bytes) -> bytes:
+    """A .3mf file whose models, which its items and components name by ``path``, are all in the main one.
+
+    trimesh takes objects of several models for one if they have the same number.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        roots = {
+            name: ElementTree.fromstring(archive.read(name))
+            for name in archive.namelist()
+            if name.lower().endswith(".model")
+        }
+    main = next(name for name in roots if "3d/3dmodel.model" in name.lower())
+    references = [
+        (name, each)
+        for name, root in roots.items()
+        for tag in ("component", "item")
+        for each in root.findall(f".//{{*}}{tag}")
+    ]
+    paths = {id(each): _path(each.attrib) for _, each in references}
+    if not any(paths.values()):
+        return content
+    resources = roots[main].find("{*}resources")
+    if resources is None:
+        raise ValueError("it has no resources")
+    for name, each in references:
+        each.set("objectid", f"{paths[id(each)] or name}#{each.get('objectid')}")
+        for key in [key for key in each.attrib if key.endswith("path")]:
+            del each.attrib[key]  # trimesh would read it
+    for name, root in roots.items():
+        for each in root.findall("{*}resources/{*}object"):
+            each.set("id", f"{name}#{each.get('id')}")
+            if name != main:
+                resources.append(each)
+    joined = io.BytesIO()
+    with zipfile.ZipFile(joined, "w") as archive:
+        archive.writestr(main, ElementTree.tostring(roots[main]))
+    return joined.getvalue()
+
+
+def _path(attributes: Mapping[str, str]) -> str:
+    """The model that an item or a component is in; the empty string for the one that names it."""
+    return next((value.strip("/") for name, value in attributes.items() if name.endswith("path")), "")
 
 
 def _tree_bytes(content: bytes) -> int:

@@ -36,6 +36,7 @@ def test_headers_of_older_files_lack_lines(tmp_path):
         cloud = read_cloud(put(tmp_path, "old.pcd", header + rows))
         assert cloud["pos"].tolist() == [[1, 2, 3], [4, 5, 6]]
         assert len(read_cloud(put(tmp_path, "tabs.pcd", header + rows.replace(" ", "\t")))["pos"]) == 2
+        assert len(read_cloud(put(tmp_path, "commas.pcd", header + rows.replace(" ", ",")))["pos"]) == 2
     with pytest.raises(DGLError, match="SIZE"):
         read_cloud(put(tmp_path, "bad.pcd", header.replace("SIZE 4 4 4\n", "") + rows))
 

@@ -1,6 +1,8 @@
+import io
 import pickle
 import re
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -98,6 +100,35 @@ def test_all_parts_of_a_scene_are_read_each_at_its_place(tmp_path):
     parts = "o a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nusemtl b\no b\nv 0 0 5\nv 1 0 5\nv 0 1 5\nf -3 -2 -1\n"
     heights = read_cloud(put(tmp_path, "two.obj", "mtllib none.mtl\n" + parts), num_points=100)["pos"][:, 2]
     assert set(heights) == {0, 5}
+
+
+def test_models_of_a_3mf_file_keep_their_objects_apart(tmp_path):
+    # As slicers write them: every model has an object 1.
+    with zipfile.ZipFile(io.BytesIO(MESHES["box.3mf"])) as archive:
+        box = archive.read("3D/3dmodel.model").decode()
+    mesh = re.search(r"<mesh>.*</mesh>", box, re.DOTALL).group()
+    small = re.sub(r'([xyz])="([^"]*)"', lambda found: f'{found[1]}="{0.5 * float(found[2])}"', mesh)
+    head = (
+        '<model xmlns="http://schemas.microsoft.com/3dmanufacturing/core/2015/02" '
+        'xmlns:p="http://schemas.microsoft.com/3dmanufacturing/production/2015/06"><resources>'
+    )
+    component = '<component objectid="1" p:path="/3D/b.model" transform="1 0 0 0 1 0 0 0 1 20 0 0"/>'
+    main = (
+        f'{head}<object id="1"><components>{component}</components></object></resources><build>'
+        f'<item objectid="1"/><item objectid="1" p:path="/3D/a.model"/></build></model>'
+    )
+    models = {"3D/3dmodel.model": main}
+    for name, each in (("3D/a.model", mesh), ("3D/b.model", small)):
+        models[name] = f'{head}<object id="1">{each}</object></resources><build/></model>'
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in models.items():
+            archive.writestr(name, text)
+    pos = read_cloud(put(tmp_path, "two.3mf", content.getvalue()), num_points=2000)["pos"]
+    right = pos[:, 0] > 10
+    np.testing.assert_allclose(np.abs(pos[~right]).max(0), [1, 2, 3], atol=0.05)
+    np.testing.assert_allclose(np.abs(pos[right] - [20, 0, 0]).max(0), [0.5, 1, 1.5], atol=0.05)
+    assert 0.1 < right.mean() < 0.3  # a quarter of the area of the other
 
 
 @pytest.mark.parametrize("is_morphed", [False, True])
@@ -235,6 +266,11 @@ def test_files_truncated_end_in_a_sentence(tmp_path, name, fraction):
     path = put(tmp_path, name, content[: int(fraction * len(content))])
     with pytest.raises(DGLError, match=name.replace(".", r"\.")):
         read_cloud(path)
+
+
+def test_a_reader_that_stumbles_tells_nothing_of_its_code(tmp_path):
+    with pytest.raises(DGLError, match=r"may be truncated or corrupt; copy or export it again"):
+        read_cloud(put(tmp_path, "short.ply", "ply\n"))
 
 
 def test_rows_truncated_end_in_a_sentence(tmp_path):

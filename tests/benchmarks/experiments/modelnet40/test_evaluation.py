@@ -67,6 +67,14 @@ def test_votes_are_recorded_by_their_number(trained, call):
     assert figures["test"]["single"] == _percents(_record(trained, ORIENTED)["tests"]["z/so3"])
 
 
+def test_predictions_as_users_get_them(trained, call):
+    call(trained, f"predictions {ORIENTED} --every 1")
+    figures = _networks(trained, "predictions")[ORIENTED]
+    assert figures["shapes"] == figures["strays"]["shapes"] == 12
+    assert list(figures["votes"]) == ["1", "8"] and "unknown" not in figures["votes"]["1"]  # not calibrated
+    assert figures["strays"]["clean"]["removed"] == figures["votes"]["1"]["accuracy"]
+
+
 def test_density_decreases_along_a_direction():
     generator = torch.Generator().manual_seed(0)
     pos = torch.rand(20000, 3, generator=generator)

@@ -1,0 +1,205 @@
+"""Predictions as users get them, of all test shapes in random poses: votes, unknown classes, stray points."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dgl_orient import pretrained
+from dgl_orient.data import ShapeNetPart
+from dgl_orient.data.modelnet import ModelNet40
+from dgl_orient.geometry import random_rotation
+from dgl_orient.metrics import Accuracy
+from dgl_orient.weights import pretrained_models
+from dgl_orient.zoo.predictions import Prediction
+from dgl_orient.zoo.trained_model import TrainedModel
+
+from ...report import machine
+from ..corruptions import add_strays
+from ..json_files import read_json, write_json
+from ..results_page import table
+from ..training import Folders
+
+__all__ = ["FILE", "STRAYS", "VOTES", "measure_predictions", "prediction_tables"]
+
+#: The name of the file of results.
+FILE = "predictions.json"
+
+#: Samples of a cloud to average over, as in the documentation of ``--votes``.
+VOTES = 8
+_BATCH = 64
+
+#: A cloud, its label and its number.
+_Shape = tuple[Tensor, int, int]
+
+
+def _add_noise(pos: Tensor, generator: torch.Generator, fraction: float) -> Tensor:
+    """Points uniformly in the unit ball, so many for each point of the cloud."""
+    number = round(fraction * len(pos))
+    direction = normalize(torch.randn(number, 3, generator=generator), dim=1)
+    return torch.cat([pos, direction * torch.rand(number, 1, generator=generator) ** (1 / 3)])
+
+
+#: Name → function of a cloud ``(N, 3)`` of radius 1 and of a generator.
+STRAYS: Mapping[str, Callable[[Tensor, torch.Generator], Tensor]] = {
+    "clean": lambda pos, generator: pos,
+    "5 strays at 3 radii": lambda pos, generator: add_strays(pos, 3.0, generator)[0],
+    "2 % in the ball": lambda pos, generator: _add_noise(pos, generator, 0.02),
+}
+
+
+def measure_predictions(
+    names: Sequence[str], shapenet: Path | None, every: int, folders: Folders, raw_dir: Path, quick: bool
+) -> None:
+    """Add the figures of networks, pretrained ones or those of runs, to :data:`FILE` of the results."""
+    path = folders.results / FILE
+    networks = (read_json(path) or {}).get("networks", {})
+    test = _shapes(ModelNet40(raw_dir, "test", 128 if quick else 1024))
+    for name in names:
+        model = pretrained(name if name in pretrained_models() else folders.checkpoint(name))
+        command = f"python -m benchmarks.experiments.modelnet40 predictions {name}"
+        command += "" if shapenet is None else " --shapenet DIR"
+        networks[name], begin = {"command": command}, time.process_time()
+        # Votes last: they take most of the time, and what was measured before is kept.
+        for figures in _figures(model, test, shapenet, every):
+            networks[name] |= {"cpu_seconds": round(time.process_time() - begin), **figures}
+            write_json(path, {"machine": machine(), "networks": networks}, levels=4)
+            print(name, figures, flush=True)
+
+
+def _figures(
+    model: TrainedModel, test: Sequence[_Shape], shapenet: Path | None, every: int
+) -> Iterator[dict[str, object]]:
+    predictions = _predict(model, test)
+    votes = {"1": _accuracy(model, predictions, test) | _unknown(model, predictions, test)}
+    yield {"shapes": len(test), "votes": votes}
+    if model.novelty is not None and shapenet is not None:
+        yield {"shapenet": _by_category(model, ShapeNetPart(shapenet, "test", 1024), predictions)}
+    few = test[::every]
+    strays: dict[str, object] = {"shapes": len(few)}
+    for case, corrupt in STRAYS.items():
+        accuracies = (
+            _accuracy(model, _predict(model, few, corrupt, remove_outliers=is_removed), few)["accuracy"]
+            for is_removed in (True, False)
+        )
+        strays[case] = dict(zip(("removed", "kept"), accuracies))
+    yield {"strays": strays}
+    voted = _predict(model, test, votes=VOTES)
+    votes = votes | {str(VOTES): _accuracy(model, voted, test) | _unknown(model, voted, test)}
+    yield {"votes": votes}
+
+
+def _shapes(dataset: ModelNet40 | ShapeNetPart) -> list[_Shape]:
+    """All shapes, each in a random pose of its own."""
+    shapes = []
+    for number in range(len(dataset)):
+        graph, label = dataset[number]
+        rotation = random_rotation(generator=torch.Generator().manual_seed(number))
+        shapes.append((graph.ndata["pos"] @ rotation.T, int(label), number))
+    return shapes
+
+
+def _predict(
+    model: TrainedModel,
+    shapes: Sequence[_Shape],
+    corrupt: Callable[[Tensor, torch.Generator], Tensor] = STRAYS["clean"],
+    **options: object,
+) -> list[Prediction]:
+    found, remaining = [], iter(shapes)
+    while batch := list(islice(remaining, _BATCH)):
+        clouds = [corrupt(pos, torch.Generator().manual_seed(number)) for pos, _, number in batch]
+        found += model.predict(clouds, **options)
+    return found
+
+
+def _accuracy(
+    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[_Shape]
+) -> dict[str, float]:
+    """Accuracies of the nearest classes, in percent."""
+    names = model.meta.class_names
+    metric = Accuracy(len(names))
+    nearest = torch.tensor([names.index(each["nearest_class"]) for each in predictions])
+    metric.update(nearest, torch.tensor([label for _, label, _ in shapes]))
+    return {name: _percent(value) for name, value in metric.result().items()}
+
+
+def _unknown(
+    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[_Shape]
+) -> dict[str, float]:
+    """How many are called unknown, in percent: of all, and of those whose nearest class is right or wrong."""
+    if model.novelty is None:
+        return {}
+    names = model.meta.class_names
+    is_right = np.array(
+        [each["nearest_class"] == names[label] for each, (_, label, _) in zip(predictions, shapes)]
+    )
+    is_unknown = np.array([not each["is_known"] for each in predictions])
+    groups = {"unknown": is_right | True, "unknown_right": is_right, "unknown_wrong": ~is_right}
+    return {name: _percent(is_unknown[rows].mean()) for name, rows in groups.items() if rows.any()}
+
+
+def _by_category(
+    model: TrainedModel, dataset: ShapeNetPart, known: Sequence[Prediction]
+) -> dict[str, dict[str, object]]:
+    """How many shapes of each category are called unknown, and how well their novelty is separated.
+
+    It is that of the predictions of known shapes from which it is separated.
+    """
+    shapes, figures = _shapes(dataset), {}
+    predictions = _predict(model, shapes)
+    for label, category in enumerate(dataset.class_names):
+        found = [each for each, shape in zip(predictions, shapes) if shape[1] == label]
+        truth = np.repeat([0, 1], [len(known), len(found)])
+        score = [each["novelty"] for each in (*known, *found)]
+        figures[category] = {
+            "shapes": len(found),
+            "unknown": _percent(np.mean([not each["is_known"] for each in found])),
+            "auroc": round(float(roc_auc_score(truth, score)), 3),
+            "is_class": _class_of(category) in model.meta.class_names,
+        }
+    return figures
+
+
+def _class_of(category: str) -> str:
+    """The name of a category of ShapeNet among the classes of ModelNet40."""
+    return {"Mug": "cup"}.get(category, category.lower())
+
+
+def _percent(value: float) -> float:
+    return round(100 * float(value), 2)
+
+
+def prediction_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
+    """The tables of ``page.md`` for which there are records."""
+    networks = (records or {}).get("networks", {})
+    votes, unknown, strays = [], [], []
+    for name, record in networks.items():
+        for number, figures in record["votes"].items():
+            shown = ("accuracy", "class_accuracy", "unknown", "unknown_right", "unknown_wrong")
+            votes.append([name, number, *(figures.get(each, "-") for each in shown)])
+        for category, figures in record.get("shapenet", {}).items():
+            kind = "yes" if figures["is_class"] else "no"
+            unknown.append(
+                [name, category, kind, *(figures[each] for each in ("shapes", "unknown", "auroc"))]
+            )
+        for how in ("removed", "kept") if "strays" in record else ():
+            accuracies = (record["strays"][case][how] for case in STRAYS)
+            strays.append([name, how, record["strays"]["shapes"], *accuracies])
+    unknown.sort(key=lambda row: (row[0], row[2]))
+    rows = {"votes": votes, "unknown": unknown, "strays": strays}
+    heads = {
+        "votes": ["network", "votes", "accuracy", "class accuracy", "unknown, all", "of right", "of wrong"],
+        "unknown": ["network", "category", "in ModelNet40", "shapes", "unknown", "AUROC"],
+        "strays": ["network", "outliers", "shapes", *STRAYS],
+    }
+    tables = {f"predictions_{name}": table(heads[name], each) for name, each in rows.items() if each}
+    commands = (f"    {each['command']}  # {each['cpu_seconds']} CPU seconds" for each in networks.values())
+    return tables | ({"predictions_commands": "\n".join(commands)} if networks else {})
