@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from dgl_orient.config.build import TrainingSetup
 from dgl_orient.data import point_cloud_loader
+from dgl_orient.go.environment import prepare
 from dgl_orient.train.engine import train_epoch
 from dgl_orient.train.optim import make_optimizer
 from dgl_orient.train.settings import Settings
@@ -40,6 +41,7 @@ def measure_cost(job: TrainingSetup) -> dict[str, float]:
 def _measure(
     task: Task, network: nn.Module, settings: Settings, batch: DGLGraph | tuple, threads: int
 ) -> dict[str, float]:
+    prepare()  # the allocator's settings are those of the training
     torch.set_num_threads(threads)
     cpu, optimizer, before = torch.device("cpu"), make_optimizer(network, settings), peak_megabytes()
     graph, label = (batch, None) if isinstance(batch, DGLGraph) else batch

@@ -38,8 +38,8 @@ def call(tmp_path_factory):
 def folder(tmp_path_factory, call):
     """A folder with two rows of classes and one of N-body systems."""
     folder = tmp_path_factory.mktemp("runs")
-    call(folder, "cls pointnet riconv --train z --minutes 0.01")
-    call(folder, "nbody gnn --train n10 --minutes 0.001")
+    call(folder, "cls pointnet riconv --train z")
+    call(folder, "nbody gnn --train n10")
     call(folder, "summary")
     return folder / "quick"
 
@@ -76,7 +76,7 @@ def test_every_network_has_a_row_and_published_figures_belong_to_networks(task):
 
 
 def test_as_many_epochs_are_trained_as_fit_into_the_budget(folder):
-    for name in ("cls_pointnet_z_0.01_0", "cls_riconv_z_0.01_0", "nbody_gnn_n10_0.001_0"):
+    for name in ("cls_pointnet_z_0.01_0", "cls_riconv_z_0.01_0", "nbody_gnn_n10_0.01_0"):
         record = read_json(folder / "results" / "runs" / f"{name}.json")
         budget = record["budget"]
         expected = max(1, int(60 * budget["minutes"] / budget["first_epoch_seconds"]))
@@ -87,7 +87,7 @@ def test_as_many_epochs_are_trained_as_fit_into_the_budget(folder):
 
 def test_recorded_rows_are_not_trained_again(folder, call, monkeypatch):
     monkeypatch.setattr(training, "fit", lambda *_, **__: pytest.fail("trained again"))
-    call(folder.parent, "cls pointnet --train z --minutes 0.01")
+    call(folder.parent, "cls pointnet --train z")
 
 
 def test_the_budget_is_measured_once(folder, call, monkeypatch):
@@ -99,7 +99,7 @@ def test_the_budget_is_measured_once(folder, call, monkeypatch):
     monkeypatch.setattr(rows, "measure_cost", lambda job: {})
     measured = []
     monkeypatch.setattr(rows, "train", lambda run, *_: measured.append(run) or {"val": {}, "tests": {}})
-    call(folder.parent, "cls pointnet --train z --minutes 0.01")
+    call(folder.parent, "cls pointnet --train z")
     (run,) = measured
     assert run.recipe["general_pipeline"]["num_epochs"] == read_json(folder / name / "budget.json")["epochs"]
     path.write_text(before)
