@@ -27,6 +27,7 @@ __all__ = [
     "for_each",
     "is_current",
     "one_of",
+    "read_log",
     "train",
     "train_all",
 ]
@@ -135,7 +136,7 @@ def train(run: Run, folder: Path, job: TrainingSetup) -> dict[str, object]:
         results = fit(
             job.task, job.make_model, job.splits, job.settings, run.recipe, folder=folder, resume=True
         )
-    result, log, cpu = results["runs"][0], _read_log(folder), read_json(folder / "cpu.json")
+    result, log, cpu = results["runs"][0], read_log(folder), read_json(folder / "cpu.json")
     metric = job.task.main_metric
     record = {
         "command": run.command,
@@ -159,7 +160,7 @@ def train(run: Run, folder: Path, job: TrainingSetup) -> dict[str, object]:
 def _check_initial_weights(folder: Path, run: Run) -> None:
     """Keep the origin of the weights with a training; raise if it was started from others."""
     path = folder / INITIAL_WEIGHTS
-    if _read_log(folder) and read_json(path) != run.initial_weights:
+    if read_log(folder) and read_json(path) != run.initial_weights:
         raise DGLError(f"The training in {folder} was initialised differently; give another --folder.")
     if run.initial_weights is not None:
         write_json(path, run.initial_weights)
@@ -175,16 +176,16 @@ class _CPUTime:
         self.folder, self.path = folder, folder / "cpu.json"
 
     def __enter__(self) -> None:
-        self.epochs, self.start = len(_read_log(self.folder)), time.process_time()
+        self.epochs, self.start = len(read_log(self.folder)), time.process_time()
 
     def __exit__(self, *error: object) -> None:
-        seconds, epochs = time.process_time() - self.start, len(_read_log(self.folder)) - self.epochs
+        seconds, epochs = time.process_time() - self.start, len(read_log(self.folder)) - self.epochs
         if epochs > 0:
             total = read_json(self.path) or {"seconds": 0.0, "epochs": 0}
             write_json(self.path, {"seconds": total["seconds"] + seconds, "epochs": total["epochs"] + epochs})
 
 
-def _read_log(folder: Path) -> list[dict]:
+def read_log(folder: Path) -> list[dict]:
     path = folder / "run_0" / "log.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

@@ -132,8 +132,10 @@ MODELS = {
     "canonical-dgcnn": _networks("CanonicalDGCNN"),
     "dgcnn": _networks("DGCNN", "partseg", "normals"),
     "rscnn": _networks("RSCNN"),
+    "pointcnn": _networks("PointCNN", "partseg", "normals"),
     "pointnet": _networks("PointNet", "partseg", "normals"),
     "pointnet2": _networks("PointNet2", "partseg", "normals"),
+    "gcconv": _networks("GCConvNet", "partseg", "normals"),
     "riconv": _networks("RIConvNet", "partseg", "normals"),
     "riframework": _networks("RIFramework", "partseg"),
     "shellnet": _networks("ShellNet", "partseg", "normals"),
@@ -145,6 +147,8 @@ MODELS = {
     "painn": ModelName(dict.fromkeys(MOLECULES, "dgl_orient.models:PaiNN")),
     "egnn": ModelName({"nbody": "dgl_orient.models:EGNN", "molprop": "dgl_orient.models:EGNNMol"}),
     "gnn": ModelName({"nbody": "dgl_orient.models:GNN"}),
+    "tfn": ModelName({"nbody": "dgl_orient.models:TFN"}),
+    "se3-transformer": ModelName({"nbody": "dgl_orient.models:SE3Transformer"}),
     "linear": ModelName({"nbody": "dgl_orient.models:LinearVelocity"}),
 }
 

@@ -5,17 +5,20 @@ from .dgcnn import DGCNN, CanonicalDGCNN, OrientedDGCNN
 from .dgcnn_seg import DGCNNSeg, OrientedDGCNNSeg
 from .egnn import EGNN
 from .forces import energy_and_forces
+from .gcconv import GCConvNet, GCConvNetSeg
 from .molecule_baselines import EGNNMol, PaiNN, SchNet
 from .nbody import OrientedNBody
 from .nbody_baselines import GNN, LinearVelocity
 from .oriented_mol import OrientedMol
 from .oriented_pointnet2 import OrientedPointNet2
 from .oriented_pointnet2_seg import OrientedPointNet2Seg
+from .pointcnn import PointCNN, PointCNNSeg
 from .pointnet import PointNet, PointNetSeg
 from .pointnet2 import PointNet2, PointNet2Seg
 from .riconv import RIConvNet, RIConvNetSeg
 from .riframework import RIFramework, RIFrameworkSeg
 from .rscnn import RSCNN, OrientedRSCNN
+from .se3_networks import TFN, SE3Transformer
 from .shellnet import ShellNet, ShellNetSeg
 from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
 from .vn_pointnet import VNPointNet, VNPointNetSeg
@@ -25,10 +28,13 @@ __all__ = [
     "EGNN",
     "GNN",
     "RSCNN",
+    "TFN",
     "VNDGCNN",
     "CanonicalDGCNN",
     "DGCNNSeg",
     "EGNNMol",
+    "GCConvNet",
+    "GCConvNetSeg",
     "LinearVelocity",
     "OrientedDGCNN",
     "OrientedDGCNNSeg",
@@ -38,6 +44,8 @@ __all__ = [
     "OrientedPointNet2Seg",
     "OrientedRSCNN",
     "PaiNN",
+    "PointCNN",
+    "PointCNNSeg",
     "PointNet",
     "PointNet2",
     "PointNet2Seg",
@@ -46,6 +54,7 @@ __all__ = [
     "RIConvNetSeg",
     "RIFramework",
     "RIFrameworkSeg",
+    "SE3Transformer",
     "ShellNet",
     "ShellNetSeg",
     "SchNet",

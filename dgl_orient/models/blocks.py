@@ -27,6 +27,7 @@ from ..nn.pointwise_mlp import PointwiseMLP
 __all__ = [
     "CloudClassifier",
     "EdgeConvs",
+    "Level",
     "ModelInputs",
     "PointwiseMLP",
     "check_head",
@@ -45,6 +46,15 @@ class ModelInputs(NamedTuple):
     batch_num_nodes: Tensor  #: (B,) number of points of each point cloud
     feat: Tensor | None  #: (N, in_feats) of ``ndata["feat"]``; None where in_feats is 0
     vec: Tensor | None  #: (N, in_vectors, 3) of ``ndata["vec"]``; None where in_vectors is 0
+
+
+class Level(NamedTuple):
+    """Points of a hierarchy with features."""
+
+    pos: Tensor  #: (M, 3)
+    num_nodes: Tensor  #: (B,) number of points of each point cloud, on the CPU
+    feat: Tensor | None  #: (M, C)
+    orient: Tensor | None = None  #: (M, 3, 3)
 
 
 def model_inputs(graph: DGLGraph, network: nn.Module, in_feats: int = 0, in_vectors: int = 0) -> ModelInputs:

@@ -1,4 +1,4 @@
-"""What RI-Conv and ShellNet share: cell convolutions up a farthest-point hierarchy, and back."""
+"""What GC-Conv, RI-Conv and ShellNet share: cell convolutions up a farthest-point hierarchy, and back."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
-from .._segment import segment_mean
 from .._validation import check_integer_lists, check_k, check_level_sizes
 from ..geometry import subtract_centroid
 from ..graph import bipartite_knn_graph
 from ..graph.hierarchy import farthest_point_levels
 from ..nn.cell_conv import CellConv, cell_graph
 from ..nn.pointwise_mlp import PointwiseMLP
-from .segmentation import PointOutput, PointReadout, one_hot_category
+from .blocks import Level
 
-__all__ = ["CellClassifier", "CellDecoder", "CellEncoder", "CellSegmentation", "Cells", "Describe", "Level"]
-
-
-class Level(NamedTuple):
-    """Points with features."""
-
-    pos: Tensor  #: (M, 3)
-    num_nodes: Tensor  #: (B,) number of points of each point cloud, on the CPU
-    feat: Tensor | None  #: (M, C)
+__all__ = ["CellDecoder", "CellEncoder", "Cells", "Describe"]
 
 
 class Cells(NamedTuple):
@@ -85,6 +76,8 @@ class CellEncoder(nn.Module):
         Points per level.
     k, num_cells, widths : sequence of int
         Numbers of neighbours, cells and features of each level.
+    orient : callable, optional
+        Adds orientations to a level, given the points and the level.
     """
 
     def __init__(
@@ -96,6 +89,7 @@ class CellEncoder(nn.Module):
         k: Sequence[int],
         num_cells: Sequence[int],
         widths: Sequence[int],
+        orient: Callable[[Level, Level], Level] | None = None,
     ) -> None:
         super().__init__()
         check_level_sizes(level_sizes)
@@ -105,7 +99,7 @@ class CellEncoder(nn.Module):
                 f"Expected k, num_cells and widths for each of the {len(level_sizes)} levels, got {len(k)}, "
                 f"{len(num_cells)} and {len(widths)}."
             )
-        self.level_sizes = tuple(level_sizes)
+        self.level_sizes, self.orient = tuple(level_sizes), orient
         self.layers = nn.ModuleList(
             CellLayer(describe, edge_feats, *size)
             for size in zip([in_feats, *widths[:-1]], widths, k, num_cells)
@@ -120,6 +114,7 @@ class CellEncoder(nn.Module):
             self.layers, farthest_point_levels(pos, self.level_sizes, num_points)
         ):
             level = Level(here, count, None)
+            level = level if self.orient is None else self.orient(levels[0], level)
             levels.append(level._replace(feat=layer(levels[-1], level)))
         return levels
 
@@ -167,70 +162,3 @@ class CellDecoder(nn.Module):
             feat = layer(coarse, fine)
             coarse = fine._replace(feat=feat if fuse is None else fuse(torch.cat([feat, fine.feat], 1)))
         return coarse.feat
-
-
-class CellClassifier(nn.Module):
-    """An MLP of each remaining point, and the mean of their logits.
-
-    Parameters
-    ----------
-    in_feats : int
-        Number of features of a point.
-    num_classes : int
-        Number of classes.
-    head_feats : sequence of int
-        Sizes of the MLP's hidden layers.
-    dropout : float
-        Dropout after the last of them.
-    """
-
-    def __init__(self, in_feats: int, num_classes: int, head_feats: Sequence[int], dropout: float) -> None:
-        super().__init__()
-        self.hidden = PointwiseMLP(in_feats, *head_feats, activation=nn.ReLU)
-        self.dropout = nn.Dropout(dropout)
-        self.logits = nn.Linear(self.hidden.out_feats, num_classes)
-
-    def forward(self, level: Level) -> Tensor:
-        """Logits ``(B, num_classes)``."""
-        logits = self.logits(self.dropout(self.hidden(level.feat)))
-        return segment_mean(level.num_nodes.to(logits.device), logits)
-
-
-class CellSegmentation(nn.Module):
-    """An MLP of each point's features and its point cloud's category.
-
-    Parameters
-    ----------
-    in_feats : int
-        Number of features of a point.
-    num_outputs, out, num_categories
-        As in :class:`~dgl_orient.models.DGCNNSeg`.
-    head_feats : sequence of int
-        Sizes of the MLP's hidden layers.
-    dropout : float
-        Dropout after the last of them.
-    """
-
-    def __init__(
-        self,
-        in_feats: int,
-        num_outputs: int,
-        out: PointOutput,
-        num_categories: int,
-        head_feats: Sequence[int],
-        dropout: float,
-    ) -> None:
-        super().__init__()
-        self.num_categories = num_categories
-        self.hidden = PointwiseMLP(in_feats + num_categories, *head_feats, activation=nn.ReLU)
-        self.dropout = nn.Dropout(dropout)
-        self.readout = PointReadout(self.hidden.out_feats, num_outputs, out)
-
-    def forward(self, feat: Tensor, category: Tensor | None, batch_num_nodes: Tensor) -> Tensor:
-        """Logits ``(N, num_outputs)`` or vectors ``(N, num_outputs, 3)``."""
-        classes = one_hot_category(category, self.num_categories, len(batch_num_nodes), feat)
-        if classes:
-            feat = self.hidden.forward_with_global(feat, classes[0], batch_num_nodes)
-        else:
-            feat = self.hidden(feat)
-        return self.readout(self.dropout(feat))

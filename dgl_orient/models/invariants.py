@@ -11,7 +11,7 @@ __all__ = ["cosine", "signed_angle", "unit"]
 
 
 def unit(vec: Tensor) -> Tensor:
-    """Vectors ``(E, 3)`` of length 1; 0 where they are 0.
+    """Vectors ``(..., D)`` of length 1; 0 where they are 0.
 
     Examples
     --------

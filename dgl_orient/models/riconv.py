@@ -13,9 +13,10 @@ from .._segment import segment_mean
 from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..geometry import norm
 from ..nn.cell_conv import equal_bins
-from .blocks import check_head, model_inputs
-from .cell_networks import CellClassifier, CellDecoder, CellEncoder, Cells, CellSegmentation, Level
+from .blocks import Level, check_head, model_inputs
+from .cell_networks import CellDecoder, CellEncoder, Cells
 from .invariants import cosine, unit
+from .level_heads import LevelClassifier, LevelSegmentation
 from .segmentation import PointOutput
 
 __all__ = ["RIConvNet", "RIConvNetSeg"]
@@ -101,7 +102,7 @@ class RIConvNet(nn.Module):
         check_head(head_feats, dropout, num_classes=num_classes)
         self.in_feats = in_feats
         self.backbone = CellEncoder(_describe, 4, in_feats, level_sizes, k, num_bins, widths)
-        self.head = CellClassifier(widths[-1], num_classes, head_feats, dropout)
+        self.head = LevelClassifier(widths[-1], num_classes, head_feats, dropout)
 
     @classmethod
     def light(cls, num_classes: int, **arguments: object) -> RIConvNet:
@@ -187,7 +188,7 @@ class RIConvNetSeg(nn.Module):
         self.backbone = CellEncoder(_describe, 4, in_feats, level_sizes, k, num_bins, widths)
         self.decoder = CellDecoder(_describe, 4, widths, decoder_k, decoder_bins)
         sizes = (self.decoder.out_feats, num_outputs, out, num_categories)
-        self.head = CellSegmentation(*sizes, head_feats, dropout)
+        self.head = LevelSegmentation(*sizes, head_feats, dropout)
 
     @classmethod
     def light(cls, num_outputs: int, **arguments: object) -> RIConvNetSeg:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import dgl
 import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._segment import segment_max, segment_mean
+from .._segment import segment_mean
 from .._validation import (
     LevelSize,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     Probability,
-    check_integer_lists,
     check_integers,
-    check_level_sizes,
 )
 from ..geometry import norm, subtract_centroid
-from ..graph import ball_query_graph
-from ..graph.hierarchy import farthest_point_levels
-from ..nn import SetAbstraction
 from ..nn.pointwise_mlp import PointwiseMLP
-from .blocks import ModelInputs, check_head, model_inputs
+from .blocks import Level, ModelInputs, check_head, model_inputs
 from .invariants import cosine, signed_angle, unit
-from .pointnet2 import Level, LevelWidths, Propagations, check_levels
 from .segmentation import PointReadout, one_hot_category
+from .set_abstractions import Geometry, LevelWidths, Propagations, SetAbstractions
 
 __all__ = ["RIFramework", "RIFrameworkSeg"]
 
@@ -105,59 +101,14 @@ class RegionAttention(nn.Module):
         return level._replace(feat=level.feat * (1 + weight))
 
 
-class RILevels(nn.Module):
-    """The levels of RI-Framework.
+#: Points are seen by the distance from the centroid, neighbours by their invariants.
+_INVARIANTS = Geometry(partial(norm, keepdim=True), 1, edge_invariants, _NUM_INVARIANTS)
 
-    Parameters
-    ----------
-    in_feats : int
-        Number of invariant features of a point; may be 0.
-    level_sizes, radii, max_neighbours, widths, global_widths
-        As in :class:`~dgl_orient.models.PointNet2`.
-    """
 
-    def __init__(
-        self,
-        in_feats: int,
-        level_sizes: Sequence[int | float],
-        radii: Sequence[Sequence[float]],
-        max_neighbours: Sequence[Sequence[int]],
-        widths: Sequence[LevelWidths],
-        global_widths: Sequence[int],
-    ) -> None:
-        super().__init__()
-        check_level_sizes(level_sizes)
-        check_integer_lists(1, global_widths=global_widths)
-        check_levels(len(level_sizes), radii=radii, max_neighbours=max_neighbours, widths=widths)
-        self.level_sizes, self.radii, self.max_neighbours = tuple(level_sizes), radii, max_neighbours
-        self.level_feats = [in_feats]
-        self.layers, self.attentions = nn.ModuleList(), nn.ModuleList()
-        for level_widths in widths:
-            feats = self.level_feats[-1]
-            layers = [SetAbstraction(feats, sizes, edge_feats=_NUM_INVARIANTS) for sizes in level_widths]
-            self.layers.append(nn.ModuleList(layers))
-            self.level_feats.append(sum(layer.out_feats for layer in layers))
-            self.attentions.append(RegionAttention(self.level_feats[-1]))
-        sizes = (1 + self.level_feats[-1], *global_widths)
-        self.whole = PointwiseMLP(*sizes, bias=True, activation=nn.ReLU)
-
-    def forward(self, inputs: ModelInputs) -> tuple[Tensor, list[Level]]:
-        """The features of the point clouds, and all levels, the points first."""
-        num_points = inputs.batch_num_nodes.cpu()
-        pos = subtract_centroid(inputs.pos, num_points)
-        levels = [Level(pos, num_points, inputs.feat)]
-        samples = farthest_point_levels(pos, self.level_sizes, num_points)
-        for number, (here, count, _) in enumerate(samples):
-            below, feats = levels[-1], []
-            choices = zip(self.layers[number], self.radii[number], self.max_neighbours[number])
-            for layer, radius, most in choices:
-                graph = ball_query_graph(below.pos, here, radius, most, below.num_nodes, count)
-                edge = edge_invariants(graph, below.pos, here, radius)
-                feats.append(layer(graph, below.feat, (below.pos, here), edge))
-            levels.append(self.attentions[number](Level(here, count, torch.cat(feats, 1))))
-        top = levels[-1]
-        feat = self.whole(torch.cat([norm(top.pos, keepdim=True), top.feat], 1))
-        return segment_max(top.num_nodes.to(pos.device), feat), levels
+def _levels(backbone: SetAbstractions, inputs: ModelInputs) -> tuple[Tensor, list[Level]]:
+    """The features of the point clouds, and all levels, relative to the centroid."""
+    num_points = inputs.batch_num_nodes
+    return backbone(num_points, inputs.feat, subtract_centroid(inputs.pos, num_points.cpu()))
 
 
 class RIFramework(nn.Module):
@@ -221,7 +172,8 @@ class RIFramework(nn.Module):
         check_integers(0, in_feats=in_feats)
         check_head(head_feats, dropout, num_classes=num_classes)
         self.in_feats = in_feats
-        self.backbone = RILevels(in_feats, level_sizes, radii, max_neighbours, widths, global_widths)
+        levels = (level_sizes, radii, max_neighbours, widths, global_widths)
+        self.backbone = SetAbstractions(in_feats, *levels, _INVARIANTS, RegionAttention)
         sizes = (global_widths[-1], *head_feats)
         self.head = PointwiseMLP(*sizes, dropout=dropout, bias=True, activation=nn.ReLU)
         self.logits = nn.Linear(self.head.out_feats, num_classes)
@@ -244,7 +196,7 @@ class RIFramework(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        feat, _ = self.backbone(model_inputs(graph, self, self.in_feats))
+        feat, _ = _levels(self.backbone, model_inputs(graph, self, self.in_feats))
         return self.logits(self.head(feat))
 
 
@@ -300,7 +252,8 @@ class RIFrameworkSeg(nn.Module):
         check_integers(0, in_feats=in_feats, num_categories=num_categories)
         check_head(head_feats, dropout, num_outputs=num_outputs)
         self.in_feats, self.num_categories = in_feats, num_categories
-        self.backbone = RILevels(in_feats, level_sizes, radii, max_neighbours, widths, global_widths)
+        levels = (level_sizes, radii, max_neighbours, widths, global_widths)
+        self.backbone = SetAbstractions(in_feats, *levels, _INVARIANTS, RegionAttention)
         level_feats = [1 + in_feats + num_categories, *self.backbone.level_feats[1:]]
         self.decoder = Propagations(global_widths[-1], level_feats, propagation_widths)
         sizes = (self.decoder.out_feats, *head_feats)
@@ -330,7 +283,7 @@ class RIFrameworkSeg(nn.Module):
         """
         inputs = model_inputs(graph, self, self.in_feats)
         num_points = inputs.batch_num_nodes
-        whole, levels = self.backbone(inputs)
+        whole, levels = _levels(self.backbone, inputs)
         classes = one_hot_category(category, self.num_categories, len(num_points), whole)
         skip = [norm(levels[0].pos, keepdim=True)]
         skip += [] if inputs.feat is None else [inputs.feat]

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..geometry import norm
 from ..nn.cell_conv import shells
-from .blocks import check_head, model_inputs, point_channels
-from .cell_networks import CellClassifier, CellDecoder, CellEncoder, Cells, CellSegmentation, Level
+from .blocks import Level, check_head, model_inputs, point_channels
+from .cell_networks import CellDecoder, CellEncoder, Cells
+from .level_heads import LevelClassifier, LevelSegmentation
 from .segmentation import PointOutput
 
 __all__ = ["ShellNet", "ShellNetSeg"]
@@ -89,7 +90,7 @@ class ShellNet(nn.Module):
         self.in_feats, self.in_vectors = in_feats, in_vectors
         levels = (in_feats + 3 * in_vectors, level_sizes, k, num_shells, widths)
         self.backbone = CellEncoder(_describe, 3, *levels)
-        self.head = CellClassifier(widths[-1], num_classes, head_feats, dropout)
+        self.head = LevelClassifier(widths[-1], num_classes, head_feats, dropout)
 
     @classmethod
     def light(cls, num_classes: int, **arguments: object) -> ShellNet:
@@ -177,7 +178,7 @@ class ShellNetSeg(nn.Module):
         self.backbone = CellEncoder(_describe, 3, *levels)
         self.decoder = CellDecoder(_describe, 3, widths, decoder_k, decoder_shells)
         sizes = (self.decoder.out_feats, num_outputs, out, num_categories)
-        self.head = CellSegmentation(*sizes, head_feats, dropout)
+        self.head = LevelSegmentation(*sizes, head_feats, dropout)
 
     @classmethod
     def light(cls, num_outputs: int, **arguments: object) -> ShellNetSeg:

@@ -1,6 +1,9 @@
-"""Local reference frames: orientations from the principal axes of neighbourhoods."""
+"""Local reference frames: orientations from the principal axes of neighbourhoods, or of the whole point cloud
+as seen from a point."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import dgl
 import torch
@@ -10,7 +13,10 @@ from torch import Tensor, nn
 from .._validation import TensorOrPair, src_dst_positions
 from ..geometry import norm
 
-__all__ = ["LocalReferenceFrame"]
+__all__ = ["LocalReferenceFrame", "cloud_reference_frames"]
+
+# Number of pairs of points whose distances are held at once.
+_PAIRS = 1 << 22
 
 
 class LocalReferenceFrame(nn.Module):
@@ -74,17 +80,82 @@ class LocalReferenceFrame(nn.Module):
         weight = torch.where(dgl.ops.copy_v(graph, flat.double()) > 0, 1.0, weight)
         outer = (diff.unsqueeze(2) * diff.unsqueeze(1)).flatten(1)
         covariance = dgl.ops.copy_e_sum(graph, weight * outer).view(-1, 3, 3)
-        third, _, first = torch.linalg.eigh(covariance)[1].unbind(2)
-        first, third = (_towards_majority(graph, axis, diff, weight) for axis in (first, third))
-        frames = torch.stack([first, torch.linalg.cross(third, first), third], 2)  # (N_dst, 3, 3)
+        frames = _principal_frames(covariance, lambda axis: _towards_majority(graph, axis, diff, weight))
         isolated = (largest <= torch.finfo(pos[0].dtype).tiny).unsqueeze(2)
         return torch.where(isolated, identity, frames.to(pos[0].dtype)).unsqueeze(1)
+
+
+@torch.no_grad()
+def cloud_reference_frames(pos: Tensor, num_points: Tensor, centres: Tensor, num_centres: Tensor) -> Tensor:
+    """The frames ``(M, 3, 3)`` of :class:`LocalReferenceFrame` on the graph in which all points of a point
+    cloud are neighbours of each of its centres, without that graph.
+
+    Parameters
+    ----------
+    pos, centres : Tensor
+        Coordinates ``(N, 3)`` of points and ``(M, 3)`` of centres.
+    num_points, num_centres : Tensor
+        Number of points and of centres of each point cloud, ``(B,)`` on the CPU.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dgl_orient.nn.local_frames import cloud_reference_frames
+    >>> pos = torch.rand(100, 3) * torch.tensor([3.0, 2.0, 0.1])
+    >>> cloud_reference_frames(pos, torch.tensor([100]), pos[:5], torch.tensor([5])).shape
+    torch.Size([5, 3, 3])
+    """
+    clouds = zip(pos.split(num_points.tolist()), centres.split(num_centres.tolist()))
+    frames = [
+        _frames_of_cloud(points, chunk)
+        for points, each in clouds
+        for chunk in each.split(max(1, _PAIRS // max(1, len(points))))
+        if len(chunk)
+    ]
+    return torch.cat(frames) if frames else pos.new_zeros(0, 3, 3)
+
+
+def _frames_of_cloud(points: Tensor, centres: Tensor) -> Tensor:
+    """The frames ``(M, 3, 3)`` of centres among all points of their cloud."""
+    dtype, origin = points.dtype, points.double().mean(0)
+    points, centres = points - origin, centres - origin
+    distance = torch.cdist(centres, points, compute_mode="donot_use_mm_for_euclid_dist")  # (M, N)
+    largest = distance.amax(1, keepdim=True)
+    scale = torch.where(largest.max() > 0, largest.max(), 1.0)
+    points, centres, weight = points / scale, centres / scale, (largest - distance) / scale
+    outer = (points.unsqueeze(2) * points.unsqueeze(1)).flatten(1)
+    first = weight @ points
+    mixed = first.unsqueeze(2) * centres.unsqueeze(1)
+    square = weight.sum(1).view(-1, 1, 1) * centres.unsqueeze(2) * centres.unsqueeze(1)
+    # The covariance of the differences, from moments of the points.
+    covariance = (weight @ outer).view(-1, 3, 3) - mixed - mixed.transpose(1, 2) + square
+
+    def towards_majority(axis: Tensor) -> Tensor:
+        along = axis @ points.T - (axis * centres).sum(1, keepdim=True)  # (M, N)
+        return axis * _sign(_side(along).sum(1, keepdim=True), (weight * along).sum(1, keepdim=True))
+
+    return _principal_frames(covariance, towards_majority).to(dtype)
+
+
+def _principal_frames(covariance: Tensor, towards_majority: Callable[[Tensor], Tensor]) -> Tensor:
+    """Frames ``(M, 3, 3)`` of covariances; the function gives the first and third axes their signs."""
+    third, _, first = torch.linalg.eigh(covariance)[1].unbind(2)
+    first, third = towards_majority(first), towards_majority(third)
+    return torch.stack([first, torch.linalg.cross(third, first), third], 2)
 
 
 def _towards_majority(graph: DGLGraph, axis: Tensor, diff: Tensor, weight: Tensor) -> Tensor:
     """Axes ``(N_dst, 3)`` with the sign that puts most neighbours on the positive side."""
     along = dgl.ops.e_dot_v(graph, diff, axis)  # (E, 1)
-    side = torch.where(along.abs() > 1e-12, along.sign(), 0.0)
-    votes = dgl.ops.copy_e_sum(graph, side)
-    sign = torch.where(votes == 0, dgl.ops.copy_e_sum(graph, weight * along), votes).sign()
-    return axis * torch.where(sign == 0, 1.0, sign)
+    votes = dgl.ops.copy_e_sum(graph, _side(along))
+    return axis * _sign(votes, dgl.ops.copy_e_sum(graph, weight * along))
+
+
+def _side(along: Tensor) -> Tensor:
+    return torch.where(along.abs() > 1e-12, along.sign(), 0.0)
+
+
+def _sign(votes: Tensor, weighted: Tensor) -> Tensor:
+    """The sign of the votes; where they tie, of the weighted sum; 1 where that is 0, too."""
+    sign = torch.where(votes == 0, weighted, votes).sign()
+    return torch.where(sign == 0, 1.0, sign)

@@ -30,7 +30,7 @@ def test_names_are_those_that_users_rely_on():
     assert set(registry.DATA) == set(data.split())
     models = "oriented-dgcnn oriented-rscnn canonical-dgcnn dgcnn rscnn oriented-nbody egnn gnn linear"
     models += " pointnet pointnet2 oriented-pointnet2 vn-pointnet vn-dgcnn riconv riframework shellnet"
-    models += " oriented-mol schnet painn"
+    models += " pointcnn gcconv tfn se3-transformer oriented-mol schnet painn"
     assert set(registry.MODELS) == set(models.split())
     for name in registry.DATA:
         assert issubclass(registry.data_class(name), PointCloudDataset)

@@ -9,6 +9,8 @@ from dgl import DGLError
 import dgl_orient
 from dgl_orient.models import (
     VNDGCNN,
+    GCConvNet,
+    GCConvNetSeg,
     RIConvNet,
     RIConvNetSeg,
     RIFramework,
@@ -27,6 +29,7 @@ VN = dict(embed_vectors=8, head_feats=(12,), k=6)
 VN_POINTNET = dict(widths=(6, 6), transformed_widths=(8,), transform_vectors=(6, 8), **VN)
 VN_POINTNET |= dict(transform_head_vectors=(6,))
 RICONV = dict(level_sizes=(24, 8), k=(12, 8), num_bins=(3, 2), widths=(8, 16), head_feats=(12,))
+GCCONV = RICONV | dict(num_bins=(8, 2))
 BACK = dict(decoder_k=(4, 6), decoder_bins=(1, 2))
 RIF = dict(level_sizes=(24, 8), radii=((0.8, 1.2), (1.5,)), max_neighbours=((8, 8), (8,)), head_feats=(12,))
 RIF |= dict(widths=(((8,), (8, 8)), ((16,),)), global_widths=(16,))
@@ -35,6 +38,9 @@ MODELS = {
     "riframework parts": lambda **kw: RIFrameworkSeg(
         5, propagation_widths=((16,), (16,), (8,)), **(RIF | kw)
     ),
+    "gcconv": lambda **kw: GCConvNet(5, **(GCCONV | kw)),
+    "gcconv parts": lambda **kw: GCConvNetSeg(5, **(GCCONV | BACK | kw)),
+    "gcconv normals": lambda **kw: GCConvNetSeg(2, "vectors", **(GCCONV | BACK | kw)),
     "riconv": lambda **kw: RIConvNet(5, **(RICONV | kw)),
     "riconv parts": lambda **kw: RIConvNetSeg(5, **(RICONV | BACK | kw)),
     "vn-pointnet": lambda **kw: VNPointNet(5, **(VN_POINTNET | kw)),
@@ -161,9 +167,9 @@ def test_bad_inputs_and_sizes_are_refused(name):
 
 def test_presets_run():
     cloud = dgl_orient.point_cloud(ball(100, dtype=torch.float32), [60, 40])
-    for make in (VNDGCNN, VNPointNet, RIConvNet, RIFramework):
+    for make in (VNDGCNN, VNPointNet, GCConvNet, RIConvNet, RIFramework):
         assert make.light(7)(cloud).shape == (2, 7)
-    for make in (VNDGCNNSeg, VNPointNetSeg, RIConvNetSeg):
+    for make in (VNDGCNNSeg, VNPointNetSeg, GCConvNetSeg, RIConvNetSeg):
         assert make.light(7)(cloud).shape == (100, 7)
         assert make.light(1, out="vectors")(cloud).shape == (100, 1, 3)
     assert RIFrameworkSeg.light(7)(cloud).shape == (100, 7)
@@ -178,6 +184,8 @@ def test_presets_run():
         (RIConvNet, dict(k=(64, 32))),
         (RIConvNet, dict(widths=(8, 0, 8))),
         (RIConvNetSeg, dict(decoder_k=(8,))),
+        (GCConvNet, dict(num_bins=(8, 3, 2))),
+        (GCConvNetSeg, dict(decoder_bins=(1, 2, 16))),
         (RIFramework, dict(radii=((0.1,), (0.2,)))),
         (RIFramework, dict(level_sizes=())),
         (RIFrameworkSeg, dict(propagation_widths=((8,),))),

@@ -21,10 +21,12 @@ PLAIN = {
         lambda: models.PointNet2.light(5, radii=((0.5,), (1.0,)), level_sizes=(32, 12), dropout=0.0),
         0.7,
     ),
+    "pointcnn": (lambda: models.PointCNN.light(5, level_sizes=(32, 12), dropout=0.0), 0.4),
     "shellnet": (lambda: models.ShellNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.7),
 }
 #: These learn upright shapes and are tested on rotated ones.
 INVARIANT = {
+    "gcconv": (lambda: models.GCConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.6),
     "riconv": (lambda: models.RIConvNet.light(5, level_sizes=(32, 16, 8), dropout=0.0), 0.6),
     "riframework": (
         lambda: models.RIFramework.light(5, level_sizes=(32, 12), radii=((0.5,), (1.0,)), dropout=0.0),

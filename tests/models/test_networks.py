@@ -14,6 +14,8 @@ from dgl_orient.models import (
     OrientedDGCNN,
     OrientedDGCNNSeg,
     OrientedRSCNN,
+    PointCNN,
+    PointCNNSeg,
     PointNet,
     PointNet2,
     PointNet2Seg,
@@ -36,7 +38,12 @@ SCALES = dict(radii=((0.5, 1.0), (1.5,)), widths=(((4, 8), (8,)), ((16,),)))
 SCALES |= dict(max_neighbours=((8, 12), (8,)), head_feats=(12,), level_sizes=(24, 8), global_widths=(16,))
 SHELLS = dict(level_sizes=(24, 8), k=(12, 8), num_shells=(3, 2), widths=(8, 16), head_feats=(12,))
 BACK = dict(decoder_k=(4, 6), decoder_shells=(1, 2))
+POINTCNN = dict(level_sizes=(24, 8), k=(6, 6, 4), dilation=(1, 2, 2), widths=(8, 8, 16), head_feats=(12,))
+DECONVOLUTIONS = dict(decoder_k=(4, 4, 6, 6), decoder_dilation=(1, 2, 2, 2))
 MODELS = {
+    "pointcnn": lambda **kw: PointCNN(5, **(POINTCNN | kw)),
+    "pointcnn parts": lambda **kw: PointCNNSeg(5, **(POINTCNN | DECONVOLUTIONS | kw)),
+    "pointcnn normals": lambda **kw: PointCNNSeg(2, "vectors", **(POINTCNN | DECONVOLUTIONS | kw)),
     "shellnet": lambda **kw: ShellNet(5, **(SHELLS | kw)),
     "shellnet parts": lambda **kw: ShellNetSeg(5, **(SHELLS | BACK | kw)),
     "shellnet normals": lambda **kw: ShellNetSeg(2, "vectors", **(SHELLS | BACK | kw)),
@@ -84,7 +91,7 @@ MODELS = {
     ),
 }
 PLAIN = ["dgcnn", "rscnn", "plain parts", "plain normals"]
-PLAIN += [name for name in MODELS if name.startswith(("pointnet", "shellnet"))]
+PLAIN += [name for name in MODELS if name.startswith(("pointcnn", "pointnet", "shellnet"))]
 ORIENTED = [name for name in MODELS if name not in PLAIN]
 KIND = {name: "vectors" if "normals" in name else "invariant" for name in MODELS}
 PER = {name: "node" if "parts" in name or "normals" in name else "cloud" for name in MODELS}
@@ -145,7 +152,7 @@ def test_plain_networks_are_permutation_equivariant_but_not_rotation_invariant(n
         assert_equivariant(on_clouds(model), pos, KIND[name], SIZES, PER[name], symmetries=symmetries)
 
     check("permutation", "batching")
-    relative = name.startswith(("rscnn", "shellnet"))
+    relative = name.startswith(("pointcnn", "rscnn", "shellnet"))
     for motion in ("rotation",) if relative else ("rotation", "translation"):
         with pytest.raises(AssertionError, match=f"{motion} changes"):
             check(motion)
@@ -212,11 +219,11 @@ def test_all_parameters_learn(name):
 
 def test_presets_and_defaults_run():
     cloud = dgl_orient.point_cloud(ball(300, dtype=torch.float32), [200, 100])
-    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN, PointNet, PointNet2, ShellNet):
+    for make in (DGCNN, RSCNN, OrientedDGCNN, OrientedRSCNN, PointCNN, PointNet, PointNet2, ShellNet):
         assert make.light(7)(cloud).shape == (2, 7)
         light = sum(p.numel() for p in make.light(7).parameters())
         assert light < 0.25 * sum(p.numel() for p in make(7).parameters())
-    for make in (DGCNNSeg, OrientedDGCNNSeg, PointNetSeg, PointNet2Seg, ShellNetSeg):
+    for make in (DGCNNSeg, OrientedDGCNNSeg, PointCNNSeg, PointNetSeg, PointNet2Seg, ShellNetSeg):
         assert make.light(7)(cloud).shape == make(7)(cloud).shape == (300, 7)
         assert make.light(1, out="vectors")(cloud).shape == (300, 1, 3)
 

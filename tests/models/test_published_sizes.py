@@ -10,6 +10,7 @@ from dgl_orient import models
 CLASSES, PARTS = dict(num_classes=40), dict(num_outputs=50, num_categories=16)
 #: The network, and its number of parameters in millions, as its authors or those who compare it say.
 PUBLISHED = {
+    "PointCNN": (lambda: models.PointCNN(**CLASSES), 0.60),
     "PointNet": (lambda: models.PointNet(**CLASSES), 3.47),
     "PointNet2": (lambda: models.PointNet2(**CLASSES), 1.48),
     "PointNet2.msg": (lambda: models.PointNet2.msg(**CLASSES), 1.75),
@@ -18,6 +19,9 @@ PUBLISHED = {
 }
 #: Those for which no number is published, or another one.
 OURS = {
+    "GCConvNet": (lambda: models.GCConvNet(**CLASSES), 1.00),
+    "GCConvNetSeg": (lambda: models.GCConvNetSeg(**PARTS), 1.11),
+    "PointCNNSeg": (lambda: models.PointCNNSeg(**PARTS), 8.33),
     "PointNetSeg": (lambda: models.PointNetSeg(**PARTS), 8.34),
     "RIConvNet": (lambda: models.RIConvNet(**CLASSES), 0.71),  # published: 0.70
     "RIFramework": (lambda: models.RIFramework(**CLASSES), 1.63),

@@ -4,6 +4,7 @@ import torch
 import dgl_orient
 from dgl_orient.graph import bipartite_knn_graph
 from dgl_orient.nn import LocalReferenceFrame
+from dgl_orient.nn.local_frames import cloud_reference_frames
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, rotation_error
 
@@ -42,6 +43,25 @@ def test_the_frame_equals_its_formula():
     for axis in (0, 2):
         side = (diff @ orient[:, axis]).sign().sum()
         assert side > 0 or (side == 0 and (weight * (diff @ orient[:, axis])).sum() > 0)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_frames_of_whole_clouds_equal_those_on_the_graph_of_all_pairs(scale):
+    pos, centres = scale * ball(sum(SIZES)), scale * ball(10, seed=1)
+    sizes, num_centres = torch.tensor(SIZES), torch.tensor([4, 0, 6])
+    # As many neighbours as the largest cloud has points are all of them.
+    graph = bipartite_knn_graph(pos, centres, max(SIZES), sizes, num_centres)
+    expected = LocalReferenceFrame()(graph, (pos, centres))[:, 0]
+    assert torch.allclose(cloud_reference_frames(pos, sizes, centres, num_centres), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("cloud", UGLY)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_frames_of_whole_ugly_clouds_are_rotations(cloud, dtype):
+    pos = UGLY[cloud](dtype)
+    orient = cloud_reference_frames(pos, torch.tensor([len(pos)]), pos, torch.tensor([len(pos)]))
+    assert orient.shape == (len(pos), 3, 3) and orient.dtype == dtype
+    assert rotation_error(orient) < 1e-5
 
 
 def test_frames_are_orientations_for_other_layers():

@@ -13,7 +13,7 @@ from ..json_files import read_records
 from ..protocols import PROTOCOLS, shrink
 from ..training import Run, one_of
 
-__all__ = ["EPOCHS", "LONG", "NETWORKS", "long_run", "protocol_run", "trial_run"]
+__all__ = ["EPOCHS", "LONG", "NETWORKS", "base_recipe", "long_run", "protocol_run", "trial_run"]
 
 #: Default epochs of a task: at most 60 minutes on two cores for the slowest network.
 EPOCHS = {"cls": 30, "normals": 8}
@@ -169,6 +169,13 @@ def _run(name: str, recipe: dict, command: str, quick: bool) -> Run:
 
 def _protocol_recipe(task: str, model: str, train: str, epochs: int, seed: int) -> dict[str, dict]:
     architecture = one_of(one_of(NETWORKS, "task", task), f"network for {task}", model)
+    return base_recipe(task, {"name": model, **architecture}, train, epochs, seed)
+
+
+def base_recipe(
+    task: str, model: Mapping[str, object], train: str, epochs: int, seed: int
+) -> dict[str, dict]:
+    """The recipe of a task and of rotations of :data:`PROTOCOLS` for any network, its section ``model``."""
     general = {
         **_GENERAL[task],
         "optimizer": _OPTIMIZER,
@@ -181,7 +188,7 @@ def _protocol_recipe(task: str, model: str, train: str, epochs: int, seed: int) 
         {
             "pipeline_name": _PIPELINES[task],
             "data": {"name": "modelnet40", "raw_dir": "data", "num_points": _POINTS[task]},
-            "model": {"name": model, **architecture},
+            "model": dict(model),
             "general_pipeline": general,
         }
     )

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = add_command(commands, "protocol", "train networks with several seeds", train_protocol)
     command.add_argument("--variant", choices=VARIANTS, required=True, help="particles, and whether in a box")
-    command.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="default all but one")
+    command.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="default the first 5")
     command.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2), help="of networks, not of data")
     command.add_argument("--epochs", type=int, default=100)
     command = add_command(

@@ -10,7 +10,17 @@ from dgl_orient.config.recipe import check, read
 
 from ..training import Run, one_of
 
-__all__ = ["ABLATION", "MODELS", "TRAIN_SIZES", "VARIANTS", "ablation_run", "efficiency_run", "protocol_run"]
+__all__ = [
+    "ABLATION",
+    "MODELS",
+    "TRAIN_SIZES",
+    "VARIANTS",
+    "ablation_run",
+    "base_recipe",
+    "efficiency_run",
+    "protocol_run",
+    "shrink",
+]
 
 _RECIPES = Path(__file__).parents[3] / "recipes"
 _COMMAND = "python -m benchmarks.experiments.nbody"
@@ -36,6 +46,8 @@ MODELS: dict[str, tuple[str, Mapping[str, Mapping[str, object]]]] = {
     "egnn": ("egnn", {}),
     "gnn": ("gnn", {}),
     "linear": ("linear", {}),
+    "tfn": ("tfn", {}),
+    "se3-transformer": ("se3-transformer", {}),
     "egnn-inverse": ("egnn", {"model": {"inverse_distance": True}}),
     "egnn-inverse-tuned": ("egnn", {"model": {"inverse_distance": True}, "general_pipeline": _TUNED}),
 }
@@ -67,13 +79,13 @@ def protocol_run(variant: str, model: str, seed: int, epochs: int, quick: bool =
     ('n10-box_egnn-inverse_2_100', 5.0, True)
     """
     command = f"protocol --variant {variant} --models {model} --seeds {seed} --epochs {epochs}"
-    recipe = _recipe(variant, model, seed, epochs)
+    recipe = base_recipe(variant, model, seed, epochs)
     return _run(f"{variant}_{model}_{seed}_{epochs}", recipe, command, quick)
 
 
 def ablation_run(change: str, epochs: int, quick: bool = False) -> Run:
     """The training of oriented-nbody on 10 particles with one of the changes of :data:`ABLATION`."""
-    recipe = _recipe("n10", "oriented-nbody", 0, epochs)
+    recipe = base_recipe("n10", "oriented-nbody", 0, epochs)
     recipe["model"] |= one_of(ABLATION, "change", change)
     return _run(f"ablation_{change}_{epochs}", recipe, f"ablation --epochs {epochs}", quick)
 
@@ -82,12 +94,13 @@ def efficiency_run(model: str, size: int, epochs: int, quick: bool = False) -> R
     """The training of a network on so many trajectories of 10 particles; with all of them, the protocol's."""
     if size == TRAIN_SIZES[-1]:
         return protocol_run("n10", model, 0, epochs, quick)
-    recipe = _recipe("n10", model, 0, epochs)
+    recipe = base_recipe("n10", model, 0, epochs)
     recipe["data"]["size"] |= {"train": size}
     return _run(f"efficiency_{model}_{size}_{epochs}", recipe, f"efficiency --epochs {epochs}", quick)
 
 
-def _recipe(variant: str, model: str, seed: int, epochs: int) -> dict[str, dict]:
+def base_recipe(variant: str, model: str, seed: int, epochs: int) -> dict[str, dict]:
+    """The recipe of a network of :data:`MODELS` for a variant."""
     particles, box = one_of(VARIANTS, "variant", variant)
     name, changes = one_of(MODELS, "model", model)
     recipe = copy.deepcopy(read(_RECIPES / f"nbody_charged{particles}_{name}.yaml"))
@@ -104,7 +117,12 @@ def _recipe(variant: str, model: str, seed: int, epochs: int) -> dict[str, dict]
 
 def _run(name: str, recipe: dict[str, dict], command: str, quick: bool) -> Run:
     if quick:
-        size = recipe["data"]["size"]
-        recipe["data"]["size"] = {split: max(1, n // _QUICK_DIVISOR) for split, n in size.items()}
-        recipe["general_pipeline"] |= {"train_batch_size": 10, "eval_batch_size": 10}
+        shrink(recipe)
     return Run(name, check(recipe), f"{_COMMAND} {command}{' --quick' if quick else ''}")
+
+
+def shrink(recipe: dict[str, dict]) -> None:
+    """Take a hundredth of the systems and small batches, for a smoke test."""
+    size = recipe["data"]["size"]
+    recipe["data"]["size"] = {split: max(1, n // _QUICK_DIVISOR) for split, n in size.items()}
+    recipe["general_pipeline"] |= {"train_batch_size": 10, "eval_batch_size": 10}

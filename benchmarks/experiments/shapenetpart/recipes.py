@@ -10,7 +10,7 @@ from dgl_orient.config.recipe import check
 from ..protocols import PROTOCOLS, shrink
 from ..training import Run, one_of
 
-__all__ = ["EPOCHS", "NETWORKS", "category_run", "protocol_run"]
+__all__ = ["EPOCHS", "NETWORKS", "base_recipe", "category_run", "protocol_run"]
 
 #: Default epochs of a training.
 EPOCHS = 10
@@ -63,7 +63,16 @@ def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool
     >>> run.name, run.recipe["general_pipeline"]["protocol"]
     ('dgcnn_so3_10_0', 'so3/so3')
     """
-    architecture = one_of(NETWORKS, "network", model)
+    section = {"name": model, **one_of(NETWORKS, "network", model)}
+    recipe = base_recipe(section, train, epochs, seed)
+    if quick:
+        shrink(recipe)
+    options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
+    return Run(f"{model}_{train}_{epochs}_{seed}", check(recipe), f"{_COMMAND} protocol {options}")
+
+
+def base_recipe(model: Mapping[str, object], train: str, epochs: int, seed: int) -> dict[str, dict]:
+    """The recipe for rotations of :data:`.protocols.PROTOCOLS` and any network, its section ``model``."""
     points = {"train": 1024, "val": _POINTS, "test": _POINTS}
     general = {
         **_GENERAL,
@@ -72,18 +81,14 @@ def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool
         "seed": seed,
         "num_epochs": epochs,
     }
-    recipe = copy.deepcopy(
+    return copy.deepcopy(
         {
             "pipeline_name": "partseg",
             "data": {"name": "shapenetpart", "raw_dir": "data", "num_points": points},
-            "model": {"name": model, **architecture},
+            "model": dict(model),
             "general_pipeline": general,
         }
     )
-    if quick:
-        shrink(recipe)
-    options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
-    return Run(f"{model}_{train}_{epochs}_{seed}", check(recipe), f"{_COMMAND} protocol {options}")
 
 
 def category_run(category: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:

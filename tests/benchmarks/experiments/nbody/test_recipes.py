@@ -66,7 +66,7 @@ def test_unknown_names_are_refused():
     with pytest.raises(DGLError):
         protocol_run("n7", "egnn", 0, 1)
     with pytest.raises(DGLError):
-        protocol_run("n5", "tfn", 0, 1)
+        protocol_run("n5", "painn", 0, 1)
 
 
 def _run(name: str) -> Run:
