@@ -94,6 +94,7 @@ def test_core_requires_few_packages(wheel):
         "numpy",
         "packaging",
         "pydantic",
+        "scipy",
         "tqdm",
     }
 
