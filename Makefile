@@ -7,10 +7,10 @@ STAMP := .venv/installed
 # Without it, importing dgl prints a notice and writes to the home folder.
 export DGLBACKEND := pytorch
 
-.PHONY: help test fuzz demo lint docs bench clean
+.PHONY: help test fuzz demo lint docs tutorials bench clean
 
 help:  ## list the targets (the default)
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 test: $(STAMP)  ## run all tests and every docstring's example; ARGS="-k knn" narrows
 	@$(RUN) -m pytest -q -n auto --dist worksteal $(ARGS)
@@ -28,6 +28,9 @@ lint: $(STAMP)  ## check the code's style
 docs: $(STAMP)  ## build the site in build/docs; a warning is an error
 	@$(RUN) -m sphinx -q -W --keep-going -b html -c docs -d build/doctrees . build/docs $(ARGS)
 	@echo "The site is build/docs/index.html."
+
+tutorials: $(STAMP)  ## run the tutorials and store their outputs; ARGS=docs/tutorials/nbody.ipynb for one
+	@$(RUN) tools/run_tutorials.py $(ARGS)
 
 bench: $(STAMP)  ## run the speed benchmarks; ARGS are passed on
 	@$(RUN) -m benchmarks $(ARGS)

@@ -20,7 +20,7 @@ project = "dgl_orient"
 release = version = version_of("dgl-orient")
 copyright = "the authors of dgl_orient, Apache-2.0"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 root_doc = "docs/index"
 include_patterns = [
     "README.md",
@@ -28,9 +28,10 @@ include_patterns = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "docs/**.md",
+    "docs/tutorials/*.ipynb",
     "benchmarks/results/*/README.md",
 ]
-source_suffix = {".md": "markdown"}
+nb_execution_mode = "off"  # what `make tutorials` stored is shown
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 

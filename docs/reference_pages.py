@@ -37,10 +37,25 @@ MODULES = (
     "dgl_orient.zoo",
     "dgl_orient.config.registry",
 )
-#: Of packages that import nothing by themselves: the modules whose names are public.
+#: The modules of a package whose names are public, though the package does not have them.
 PARTS = {
-    "dgl_orient.zoo": ("pretrained", "trained_model", "predictions", "calibration", "novelty"),
-    "dgl_orient.train": ("settings",),
+    "dgl_orient.nn": ("cell_conv", "edge_features", "input_features", "orientation_head", "projection"),
+    "dgl_orient.models": (
+        "atom_orientation",
+        "molecule_readout",
+        "orientation_encoder",
+        "particle_orientation",
+        "tracing",
+    ),
+    "dgl_orient.train": ("finetune", "settings"),
+    "dgl_orient.zoo": (
+        "any_clouds",
+        "calibration",
+        "novelty",
+        "predictions",
+        "pretrained",
+        "trained_model",
+    ),
 }
 
 #: Bounds of numbers in the schema, by pydantic's names.

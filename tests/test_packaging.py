@@ -1,5 +1,6 @@
 """What a user installs: the wheel's content, a light core, a set-up that refuses old Pythons."""
 
+import csv
 import email
 import importlib.metadata
 import importlib.util
@@ -7,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from dgl_orient.data import Shapes, write_cloud
 from tests.readme import TOP, quick_start
 
 CONSTRAINTS = TOP / "constraints.txt"
@@ -45,11 +46,14 @@ def copy_sources(destination: Path) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The project's wheel, built from a copy of the sources."""
+    """The project's wheel, built from its source archive, and that from a copy of the sources."""
     folder = tmp_path_factory.mktemp("wheel")
     copy_sources(folder / "sources")
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    run(sys.executable, "-c", build, cwd=folder / "sources")
+    (archive,) = folder.glob("*.tar.gz")
     pip_wheel = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
-    run(*pip_wheel, "--wheel-dir", folder, folder / "sources")
+    run(*pip_wheel, "--wheel-dir", folder, archive)
     (path,) = folder.glob("*.whl")
     return path
 
@@ -71,26 +75,20 @@ def test_wheel_holds_the_package_and_nothing_else(wheel):
     assert {top for top in tops if not top.endswith(".dist-info")} == {"dgl_orient"}
 
 
-def test_source_archive_holds_weights(tmp_path):
-    copy_sources(tmp_path / "sources")
-    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
-    run(sys.executable, "-c", build, cwd=tmp_path / "sources")
-    (path,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(path) as archive:
-        held = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {path.relative_to(TOP).as_posix() for path in TOP.glob("dgl_orient/weights/*.pth")} <= held
-
-
-def core_requirements(wheel: Path) -> set[str]:
-    """The requirements of the package without extras."""
+def requirements(wheel: Path, extras: Iterable[str] = ()) -> list[Requirement]:
+    """What the package requires, with these extras; ``all`` names the others."""
     (name,) = (n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))
     metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
-    requirements = map(Requirement, metadata.get_all("Requires-Dist"))
-    return {str(requirement) for requirement in requirements if requirement.marker is None}
+    found = list(map(Requirement, metadata.get_all("Requires-Dist")))
+    wanted = [r for r in found if not r.marker or any(r.marker.evaluate({"extra": e}) for e in extras)]
+    named = {extra for r in wanted if canonicalize_name(r.name) == "dgl-orient" for extra in r.extras}
+    if named - set(extras):
+        return requirements(wheel, named | set(extras))
+    return [Requirement(str(r).split(";")[0]) for r in wanted if canonicalize_name(r.name) != "dgl-orient"]
 
 
 def test_core_requires_few_packages(wheel):
-    assert {Requirement(each).name for each in core_requirements(wheel)} == {
+    assert {each.name for each in requirements(wheel)} == {
         "torch",
         "dgl",
         "numpy",
@@ -102,17 +100,21 @@ def test_core_requires_few_packages(wheel):
     }
 
 
-def installed_for(names: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
+def installed_for(wanted: Iterable[Requirement]) -> dict[str, importlib.metadata.Distribution]:
     """The distributions that these requirements need, each of a version that all of them accept."""
-    found, waiting = {}, [Requirement(name) for name in names]
+    found, waiting, seen = {}, list(wanted), set()
     while waiting:
         requirement = waiting.pop()
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+        if str(requirement) in seen:
             continue
+        seen.add(str(requirement))
         distribution = importlib.metadata.distribution(requirement.name)
         assert requirement.specifier.contains(distribution.version, prereleases=True), requirement
-        if found.setdefault(canonicalize_name(requirement.name), distribution) is distribution:
-            waiting += map(Requirement, distribution.requires or ())
+        found[canonicalize_name(requirement.name)] = distribution
+        for each in map(Requirement, distribution.requires or ()):
+            extras = requirement.extras or {""}
+            if not each.marker or any(each.marker.evaluate({"extra": extra}) for extra in extras):
+                waiting.append(each)
     return found
 
 
@@ -124,25 +126,52 @@ def link_into(folder: Path, distribution: importlib.metadata.Distribution) -> No
             link.symlink_to(distribution.locate_file(name))
 
 
-def test_quick_start_runs_with_the_core_requirements_alone(wheel, tmp_path):
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(packages)
-    core = installed_for(core_requirements(wheel))
-    assert {"dglgo", "matplotlib"}.isdisjoint(core)
-    for distribution in core.values():
+def install(wheel: Path, folder: Path, extras: Iterable[str] = ()) -> tuple[Path, set[str]]:
+    """An environment with the wheel and what it requires, no more: its commands, and the packages."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", wheel)
+    (packages,) = (folder / "lib").glob("python*/site-packages")
+    needed = installed_for(requirements(wheel, extras))
+    for distribution in needed.values():
         link_into(packages, distribution)
+    return folder / "bin", set(needed)
 
+
+def alone(folder: Path) -> dict[str, str]:
+    """The environment of a program in an empty folder that finds no other packages."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**kept, "HOME": str(folder)}
+
+
+def test_quick_start_runs_with_the_core_requirements_alone(wheel, tmp_path):
+    commands, packages = install(wheel, tmp_path / "venv")
+    assert {"dglgo", "matplotlib", "pytest"}.isdisjoint(packages)
     program = f"""
 import dgl_orient
-assert dgl_orient.__file__.startswith({str(packages)!r})
+assert dgl_orient.__file__.startswith({str(tmp_path)!r})
 {quick_start()}
 assert not dgl_orient.pretrained("oriented-dgcnn-modelnet40").network.training
 """
     (tmp_path / "quick_start.py").write_text(program, encoding="utf-8")
-    run(python, "-I", "quick_start.py", cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)})
+    run(commands / "python", "-I", "quick_start.py", cwd=tmp_path, env=alone(tmp_path))
+
+
+def test_commands_run_with_the_extra_all_alone(wheel, tmp_path):
+    commands, packages = install(wheel, tmp_path / "venv", ["all"])
+    assert {"dglgo", "matplotlib", "laspy", "ase"} <= packages and {"pytest", "furo"}.isdisjoint(packages)
+    chair, _ = Shapes("test", num_points=1000, num_shapes=1, classes=["chair"])[0]
+    write_cloud(tmp_path / "chair.ply", chair.ndata["pos"])
+
+    def dgl_orient(*words: str) -> str:
+        return run(commands / "dgl-orient", *words, cwd=tmp_path, env=alone(tmp_path))
+
+    assert dgl_orient("--version").strip() == importlib.metadata.version("dgl-orient")
+    dgl_orient("apply", "chair.ply", "--out", "found")
+    (row,) = csv.DictReader((tmp_path / "found" / "predictions.csv").open(encoding="utf-8"))
+    assert Path(row["file"]).name == "chair.ply"
+    dgl_orient("view", "chair.ply", "--out", "chair.png")
+    assert (tmp_path / "chair.png").stat().st_size > 10_000
 
 
 def test_setup_knows_which_pythons_work():

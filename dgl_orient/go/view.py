@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .._training_folders import newest_training
 from ..weights import DEFAULT, pretrained_models
 from .console import COLUMNS_HELP, OptionalStr, Plugins, Quiet, column_numbers, echo
 
@@ -105,7 +106,7 @@ def _kind(source: OptionalStr, checkpoint: OptionalStr, quality: bool) -> str:
         )
     if not Path(source).is_dir():
         return "a point cloud"
-    is_run = any(Path(source).glob("run_*")) or not any(Path(source).iterdir())
+    is_run = any(newest_training(Path(source)).glob("run_*")) or not any(Path(source).iterdir())
     return "the folder of a training" if is_run else "a folder of point clouds"
 
 

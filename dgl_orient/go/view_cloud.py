@@ -67,7 +67,7 @@ def view_cloud(
     num_poses : int
         The pose of the file and random ones; a picture has them rotated back, too.
     num_points : int, optional
-        How many points are drawn at most, by default 100,000; the prediction does not depend on it.
+        How many points are plotted at most, by default 100,000; the prediction does not depend on it.
     category : str, optional
         For a network that is conditioned on one; by default the name of the file's folder.
     columns : sequence of int or str, optional

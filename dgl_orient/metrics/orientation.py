@@ -36,7 +36,6 @@ class OrientationSample(NamedTuple):
     """A network's orientations of one point cloud."""
 
     orient: Tensor  #: (N, L, F, 3, 3) orientations of L levels
-    vectors: Sequence[Tensor]  #: for each level, the two vectors (M, F, 2, 3) of each orientation
     logits: Tensor | None = None  #: (num_classes,) of the point cloud's class, to measure accuracy
 
 
@@ -155,6 +154,7 @@ CORRUPTIONS: Mapping[str, tuple[Corruption, tuple[float, ...]]] = {
 @torch.no_grad()
 def orientation_quality(
     orientations: Callable[[Tensor], OrientationSample],
+    vectors: Callable[[Tensor], Sequence[Tensor]],
     shapes: Iterable[tuple[Tensor, int | None]],
     k: int = 8,
     seed: int = 0,
@@ -168,6 +168,9 @@ def orientation_quality(
     ----------
     orientations : callable
         From the coordinates ``(N, 3)`` of a point cloud to the network's orientations.
+    vectors : callable
+        From the coordinates to the two vectors ``(M, F, 2, 3)`` of each orientation, for each level; called
+        for one sample of each shape.
     shapes : iterable of tuple of Tensor and int
         The points of each shape and its class, or None.
     k : int
@@ -188,9 +191,10 @@ def orientation_quality(
     >>> from dgl_orient.metrics import OrientationSample, orientation_quality
     >>> net = dgl_orient.OrientationNet()
     >>> def orientations(pos):
-    ...     graph = dgl_orient.knn_graph(pos, k=8)
-    ...     return OrientationSample(net(graph, pos).unsqueeze(1), [net.vectors(graph, pos)])
-    >>> quality = orientation_quality(orientations, [(torch.rand(120, 3), None)])
+    ...     return OrientationSample(net(dgl_orient.knn_graph(pos, k=8), pos).unsqueeze(1))
+    >>> def vectors(pos):
+    ...     return [net.vectors(dgl_orient.knn_graph(pos, k=8), pos)]
+    >>> quality = orientation_quality(orientations, vectors, [(torch.rand(120, 3), None)])
     >>> sorted(quality), sorted(quality["smoothness"][0])
     (['agreement', 'degenerate', 'drift', 'shapes', 'smoothness'], ['mean', 'median', 'p25', 'p75', 'p90'])
     """
@@ -200,7 +204,7 @@ def orientation_quality(
     for pos, label in shapes:
         here, other = (pos[half] for half in torch.randperm(len(pos), generator=generator).chunk(2))
         sample = orientations(here)
-        fractions.append([degenerate_fraction(vectors) for vectors in sample.vectors])
+        fractions.append([degenerate_fraction(level) for level in vectors(here)])
         statistics["smoothness"].add(orientation_smoothness(here, sample.orient, k), sample.logits, label)
         statistics["agreement"].add(
             orientation_agreement(here, sample.orient, other, orientations(other).orient)

@@ -31,8 +31,9 @@ class ParticleOrientation(nn.Module):
         V_i = \Bigl[v_i, \; \sum_j w_{ij} (x_j - x_i), \; \sum_j w_{ij} (v_j - v_i)
         \Bigr]_w, \qquad O_i = \mathrm{OrientationHead}\bigl(\mathrm{GVP}([q_i, \|v_i\|], V_i)\bigr)
 
-    with the weights :math:`w` of :func:`~dgl_orient.models.particles.inverse_distance_feats`: one of the sums
-    is the force on the particle. Only sums run over pairs; the learned part is a GVP of a particle's vectors.
+    with the weights :math:`s`, :math:`q_i q_j s` and :math:`q_i q_j s_2` of
+    :class:`~dgl_orient.models.OrientedNBody` for w: one of the sums is the force on the particle. Only sums
+    run over pairs; the learned part is a GVP of a particle's vectors.
 
     Parameters
     ----------

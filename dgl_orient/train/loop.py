@@ -47,7 +47,7 @@ def fit(
     The settings' protocol and augmentation are applied to the clouds, after the data sets' own transforms,
     and their label smoothing and signedness to a task that was given none: see :meth:`Splits.transformed` and
     :meth:`Task.with_settings <dgl_orient.train.Task.with_settings>`. With a recipe the data sets are used as
-    they are, for :func:`dgl_orient.config.build.build` has made them so already.
+    they are, because they were made from it.
 
     With ``init_from`` in the settings the network begins with the weights of another where they fit, and
     ``freeze`` keeps some of them: see :func:`dgl_orient.train.finetune.initialise`.

@@ -48,7 +48,7 @@ def any_clouds(
         For a network that is conditioned on one: that of all clouds, or of each. By default the name of a
         file's folder.
     columns, seed, remove_outliers
-        As in :func:`dgl_orient.zoo.clouds.read_file`.
+        As in :meth:`dgl_orient.zoo.trained_model.TrainedModel.predict`.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class Novelty:
     .. math:: d(h) = \min_c (h - \mu_c)^\top \Sigma^{-1} (h - \mu_c)
         - (h - \bar\mu)^\top \bar\Sigma^{-1} (h - \bar\mu), \qquad e(y) = -\log \sum_c \exp y_c,
 
-    each standardized, then shifted and scaled. Means and covariances are those of training clouds, by
+    each standardized, then mapped linearly. Means and covariances are those of training clouds, by
     scikit-learn's :class:`~sklearn.covariance.LedoitWolf`; the threshold is a quantile over clouds that were
     not trained on.
     """

@@ -77,7 +77,7 @@ def read_input(
     trained : TrainedModel, optional
         The trained network; None for an untrained one.
     num_points : int, optional
-        How many points are drawn at most; what the network is given does not depend on it.
+        How many points are plotted at most; what the network is given does not depend on it.
     category : str, optional
         For a network that is conditioned on one; by default the name of the file's folder.
     seed : int

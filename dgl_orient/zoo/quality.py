@@ -63,7 +63,8 @@ def measure_quality(
         bar = progress_bar(range(num_clouds), name, "shapes", shown=progress)
         clouds = (_cloud(shapes[index]) for index in bar)
         has_classes = name == "trained" and trained.pipeline == "pointcls"
-        quality[name] = orientation_quality(functools.partial(_sample, model, has_classes), clouds, seed=seed)
+        sample = functools.partial(_sample, model, has_classes)
+        quality[name] = orientation_quality(sample, functools.partial(_vectors, model), clouds, seed=seed)
     amounts = {name: list(amounts) for name, (_, amounts) in CORRUPTIONS.items()}
     settings = {"num_clouds": num_clouds, "num_points": num_points, "seed": seed, "amounts": amounts}
     return {"networks": quality, "settings": settings, "recipe": recipe, "versions": versions()}
@@ -90,11 +91,16 @@ def _reset_orientations(trained: TrainedModel, seed: int) -> nn.Module:
 
 def _sample(model: nn.Module, has_classes: bool, pos: Tensor) -> OrientationSample:
     """The orientations of a point cloud, and its logits."""
-    encoder = model.orientation_encoder
-    graph = knn_graph(pos, encoder.k)
     if has_classes:
         trace = trace_orientations(model, lambda: model(point_cloud(pos)))
-    else:
-        trace = trace_orientations(encoder, lambda: encoder(graph, pos))
-    vectors = encoder.net.vectors(graph, pos)
-    return OrientationSample(trace.orient, vectors, trace.output[0] if has_classes else None)
+        return OrientationSample(trace.orient, trace.output[0])
+    encoder = model.orientation_encoder
+    return OrientationSample(
+        trace_orientations(encoder, lambda: encoder(knn_graph(pos, encoder.k), pos)).orient
+    )
+
+
+def _vectors(model: nn.Module, pos: Tensor) -> list[Tensor]:
+    """The two vectors of each orientation, for each level."""
+    encoder = model.orientation_encoder
+    return encoder.net.vectors(knn_graph(pos, encoder.k), pos)

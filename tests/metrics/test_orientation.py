@@ -66,17 +66,20 @@ def from_coordinates(pos: torch.Tensor) -> OrientationSample:
     """Orientations that depend on a point's coordinates alone; at the second level all are the same."""
     own = frames_from_vectors(pos, pos.roll(1, dims=1) + torch.tensor([0.3, 0.1, 0.2]))
     same = torch.eye(3).expand(len(pos), 3, 3)
-    pairs = torch.eye(3)[:2].expand(len(pos), 1, 2, 3)
     logits = torch.tensor([0.0, 1.0, 0.0])
-    return OrientationSample(torch.stack([own, same], 1).unsqueeze(2), [pairs, pairs[:1]], logits)
+    return OrientationSample(torch.stack([own, same], 1).unsqueeze(2), logits)
+
+
+def constant_vectors(pos: torch.Tensor) -> list[torch.Tensor]:
+    pairs = torch.eye(3)[:2].expand(len(pos), 1, 2, 3)
+    return [pairs, pairs[:1]]
 
 
 @pytest.fixture(scope="module")
 def actual():
     generator = torch.Generator().manual_seed(0)
-    return orientation_quality(
-        from_coordinates, [(torch.randn(200, 3, generator=generator), 1 + number) for number in range(2)]
-    )
+    shapes = [(torch.randn(200, 3, generator=generator), 1 + number) for number in range(2)]
+    return orientation_quality(from_coordinates, constant_vectors, shapes)
 
 
 def test_orientations_of_coordinates_alone_drift_under_jitter_alone(actual):
@@ -120,11 +123,15 @@ def test_quality_is_rotation_invariant():
     net = dgl_orient.OrientationNet(num_orientations=2).double()
 
     def orientations(pos: torch.Tensor) -> OrientationSample:
-        graph = dgl_orient.knn_graph(pos, 8)
-        return OrientationSample(net(graph, pos).unsqueeze(1), [net.vectors(graph, pos)])
+        return OrientationSample(net(dgl_orient.knn_graph(pos, 8), pos).unsqueeze(1))
+
+    def vectors(pos: torch.Tensor) -> list[torch.Tensor]:
+        return [net.vectors(dgl_orient.knn_graph(pos, 8), pos)]
 
     pos, rotation = torch.randn(120, 3, dtype=torch.float64), random_rotation(dtype=torch.float64)
-    one, other = (orientation_quality(orientations, [(each, None)]) for each in (pos, pos @ rotation.T))
+    one, other = (
+        orientation_quality(orientations, vectors, [(each, None)]) for each in (pos, pos @ rotation.T)
+    )
     for kind in ("smoothness", "agreement"):
         for name, value in one[kind][0].items():
             assert value == pytest.approx(other[kind][0][name], abs=1e-6) and value > 0
@@ -133,4 +140,4 @@ def test_quality_is_rotation_invariant():
 
 def test_no_shapes_are_refused():
     with pytest.raises(DGLError):
-        orientation_quality(from_coordinates, [])
+        orientation_quality(from_coordinates, constant_vectors, [])
