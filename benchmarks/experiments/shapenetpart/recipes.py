@@ -48,6 +48,7 @@ _LR, _REFINING_LR = 0.003, 0.0015
 _PRETRAINED = "oriented-pointnet2-shapenetpart"
 _FINE_TUNING = {
     "optimizer": {"name": "adamw", "lr": 0.001, "weight_decay": 0.01},
+    "lr_scheduler": {"name": "cosine"},
     "init_from": _PRETRAINED,
     "ema_decay": 0.99,
 }
