@@ -8,20 +8,16 @@ from collections.abc import Callable
 import torch
 from dgl import DGLGraph
 from dgl.transforms import BaseTransform
-from scipy.spatial import ConvexHull
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dgl_orient.data.transforms.scanning import thinned_rows, visible_rows
 from dgl_orient.graph import point_cloud
 from dgl_orient.metrics import orientation
 
 __all__ = ["CORRUPTIONS", "DENSITY", "Corrupt", "add_strays", "one_view", "thin_out"]
 
 DENSITY = "density"
-
-#: The radius of the sphere in which :func:`one_view` reflects points, over the distance of the farthest: the
-#: larger, the fewer points are taken to be hidden.
-_REFLECTION = 30.0
 
 #: Severities for clouds of radius 1. jitter: standard deviation of Gaussian noise on every coordinate.
 #: dropout: fraction of points removed. outliers: points added in the unit ball, as a fraction of the cloud's.
@@ -37,20 +33,11 @@ CORRUPTIONS: dict[str, tuple[float, ...]] = {
 def thin_out(
     pos: Tensor, strength: float, generator: torch.Generator, max_points: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    r"""Keep points with a probability that decreases along a random direction.
+    """Thin out a cloud ``(N, 3)`` by :func:`~dgl_orient.data.transforms.scanning.thinned_rows`.
 
-    .. math::
-        p_i = e^{-s t_i}
-
-    where s is the strength and :math:`t_i` runs from 0 to 1 between the ends of the cloud ``(N, 3)``. Returns
-    the remaining points, at least one and at most ``max_points``, and their rows.
+    Returns at most ``max_points`` points, and their rows.
     """
-    direction = torch.randn(3, dtype=pos.dtype, generator=generator)
-    along = pos @ direction
-    along = (along - along.min()) / (along.max() - along.min()).clamp(min=1e-12)
-    kept = torch.rand(len(pos), dtype=pos.dtype, generator=generator) < torch.exp(-strength * along)
-    kept |= along == 0
-    index = kept.nonzero().flatten()
+    index = thinned_rows(pos, strength, generator)
     if max_points is not None and len(index) > max_points:
         index = index[torch.randperm(len(index), generator=generator)[:max_points]].sort()[0]
     return pos[index], index
@@ -70,31 +57,11 @@ def add_strays(
 
 
 def one_view(pos: Tensor, distance: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Keep the points ``(N, 3)`` that are seen from a random place, so many radii from the centroid.
+    """Keep the points ``(N, 3)`` that :func:`~dgl_orient.data.transforms.scanning.visible_rows` sees.
 
-    Hidden points are removed as in `Direct Visibility of Point Sets
-    <https://dl.acm.org/doi/10.1145/1276377.1276407>`__ (Katz, Tal and Basri, SIGGRAPH 2007): reflected in a
-    large sphere about the viewer, visible points lie on the convex hull. Returns them and their rows.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from benchmarks.experiments.corruptions import one_view
-    >>> ball = torch.nn.functional.normalize(torch.randn(2000, 3), dim=1)
-    >>> seen, rows = one_view(ball, 5.0, torch.Generator().manual_seed(0))
-    >>> 0.35 < len(seen) / len(ball) < 0.55, torch.equal(ball[rows], seen)
-    (True, True)
+    Returns them and their rows.
     """
-    offset = pos - pos.mean(0)
-    radius = offset.norm(dim=1).max()
-    viewer = distance * radius * normalize(torch.randn(3, dtype=pos.dtype, generator=generator), dim=0)
-    seen = (offset - viewer).double()
-    norm = seen.norm(dim=1, keepdim=True)
-    sphere = _REFLECTION * norm.max()
-    reflected = seen + 2 * (sphere - norm) * seen / norm
-    hull = ConvexHull(torch.cat([reflected, torch.zeros(1, 3, dtype=torch.float64)]).numpy())
-    rows = torch.as_tensor(hull.vertices, dtype=torch.int64).sort()[0]
-    rows = rows[rows < len(pos)]
+    rows = visible_rows(pos, distance, generator)
     return pos[rows], rows
 
 

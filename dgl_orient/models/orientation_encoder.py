@@ -27,6 +27,7 @@ class OrientationOptions(TypedDict, total=False):
     """The options of :class:`~dgl_orient.GlobalOrientation` that a network's ``orientation`` may set."""
 
     input_features: InputFeatures
+    neighbour_offset: bool
     num_layers: NonNegativeInt
     hidden_feats: PositiveInt
     hidden_vectors: PositiveInt

@@ -25,6 +25,7 @@ from ..robust import subtract_robust_centroid
 from .edge_features import EdgeFeatures
 from .gvp import GVP
 from .input_features import (
+    NEIGHBOUR_OFFSET,
     InputFeatures,
     inner_products,
     input_features,
@@ -99,6 +100,10 @@ class GlobalOrientation(nn.Module):
     input_features : {"none", "covariance", "covariance+normal"}
         The :func:`~dgl_orient.nn.input_features.input_features` of the first layer. With them orientations
         depend little on which points were sampled.
+    neighbour_offset : bool
+        Whether the mean offset of the neighbours is among the input features. It depends on which points were
+        sampled, and so do orientations with it: between two samples of a ModelNet40 shape those of an
+        untrained network differ by 40 degrees at the median, without it by 16.
     message_from, edges, message_layers, vector_gate, dropout
         As in :class:`~dgl_orient.nn.VGConv`.
 
@@ -127,6 +132,7 @@ class GlobalOrientation(nn.Module):
         hidden_vectors: int = 16,
         num_layers: int = 2,
         input_features: InputFeatures = "none",
+        neighbour_offset: bool = True,
         message_from: MessageFrom = "both",
         edges: EdgeFeatures = "radial",
         message_layers: int = 1,
@@ -143,6 +149,9 @@ class GlobalOrientation(nn.Module):
         num_vectors = num_input_vectors(input_features)
         #: of the input features' vectors
         self.num_inner_products = num_inner_products(num_vectors)
+        # The vectors of the input features from which orientations are made.
+        self._used = [n for n in range(num_vectors) if neighbour_offset or n != NEIGHBOUR_OFFSET]
+        num_vectors = len(self._used)
         if num_layers == 0 and in_vectors + num_vectors == 0:
             raise DGLError(
                 "With num_layers=0 orientations come from the vectors of the points; give input_features or "
@@ -280,7 +289,8 @@ class GlobalOrientation(nn.Module):
         values = self._given(pos, feat, vec)
         geometric = geometric or self._input_features(graph, pos)
         if geometric is not None:
-            values = [torch.cat(both, 1) for both in zip(values, geometric)]
+            used = (values[:, self._used] for values in geometric)
+            values = [torch.cat(both, 1) for both in zip(values, used)]
         if self.own is not None:
             # The vectors of the input features have a length of about 1.
             return *self.own(*values), pos.new_ones(())

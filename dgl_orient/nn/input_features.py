@@ -15,6 +15,7 @@ from ..graph.topology import in_degrees
 from ..robust import robust_mean, subtract_robust_centroid
 
 __all__ = [
+    "NEIGHBOUR_OFFSET",
     "InputFeatures",
     "inner_products",
     "input_features",
@@ -23,6 +24,9 @@ __all__ = [
 ]
 
 InputFeatures = Literal["none", "covariance", "covariance+normal"]
+
+#: Which of the vectors is the mean offset of the neighbours.
+NEIGHBOUR_OFFSET = 3
 
 # Mean offsets of neighbours are divided by their root mean square, or by this fraction of the point cloud.
 _MIN_OFFSET = 1e-3

@@ -64,10 +64,13 @@ def transform_for(
 
 
 def _resampling(augmentation: Augmentation) -> list[tuple[str, tuple]]:
+    # A scan sees part of the whole shape, of which points are sampled afterwards.
+    steps = [("RandomView", (augmentation.view,))] if augmentation.view else []
+    steps += [("RandomDensity", (augmentation.density,))] if augmentation.density else []
     if augmentation.num_points is None:
-        return []
+        return steps
     method = ("random_farthest",) if augmentation.farthest else ()
-    return [("FixedPoints", (augmentation.num_points, *method))]
+    return [*steps, ("FixedPoints", (augmentation.num_points, *method))]
 
 
 def _augmentation(chosen: Augmentation) -> list[tuple[str, tuple]]:

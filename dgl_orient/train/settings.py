@@ -114,6 +114,8 @@ class Augmentation(Schema):
     translate: float = Field(0.0, ge=0, description="largest translation along each axis")
     jitter: float = Field(0.0, ge=0, description="standard deviation of the noise of each point")
     point_dropout: float = Field(0.0, ge=0, lt=1, description="largest fraction of points that is dropped")
+    view: float = Field(0.0, ge=0, le=1, description="probability of only what is seen from one place")
+    density: float = Field(0.0, ge=0, le=_MAX_RATE, description="largest strength of thinning to one side")
     num_points: int | None = Field(
         None, ge=1, le=MAX_POINTS, description="number of points sampled from the cloud in each epoch"
     )

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 import dgl_orient
 from dgl_orient import GlobalOrientation
+from dgl_orient.data import Shapes
 from dgl_orient.geometry import random_rotation
+from dgl_orient.metrics import orientation_agreement
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ORDINARY, SIZES, UGLY, ball, generator, plane, rotation_error
 from tests.graph.test_sampling import plain_farthest_points
@@ -173,3 +175,18 @@ def test_gradcheck():
     graph = dgl_orient.knn_graph(pos, 4)
     net = GlobalOrientation(level_sizes=(4,), k=3, hidden_feats=4, hidden_vectors=3).double()
     assert torch.autograd.gradcheck(lambda pos: net.scales(graph, pos).canonical, pos.requires_grad_())
+
+
+def test_orientations_repeat_between_samples_of_a_shape_without_the_neighbours_offset():
+    """The offset depends on the sample of points; the other input features hardly do."""
+    graph, _ = Shapes("test", num_points=600, num_shapes=1, classes=["plane"])[0]
+    samples = graph.ndata["pos"].split(300)
+    angles = {}
+    for neighbour_offset in (True, False):
+        torch.manual_seed(0)
+        net = GlobalOrientation(
+            4, (), 12, num_layers=0, input_features="covariance+normal", neighbour_offset=neighbour_offset
+        )
+        orient = [net.scales(dgl_orient.knn_graph(pos, 12), pos).point[:, :4] for pos in samples]
+        angles[neighbour_offset] = orientation_agreement(samples[0], orient[0], samples[1], orient[1])
+    assert angles[False].median() < 0.7 * angles[True].median()

@@ -132,3 +132,10 @@ def test_any_data_set_is_transformed_by_seed_epoch_and_number(wrap):
 def test_a_protocol_about_gravity_needs_its_axis():
     with pytest.raises(DGLError):
         transform_steps(Settings(protocol="z/z"), "train", gravity=None)
+
+
+def test_views_and_density_come_before_points_are_sampled():
+    augmentation = {"view": 0.5, "density": 2.0, "num_points": 32, "point_dropout": 0.1}
+    names = [name for name, _ in transform_steps(Settings(protocol=None, augmentation=augmentation), "train")]
+    assert names == ["RandomView", "RandomDensity", "FixedPoints", "NormalizeScale", "RandomPointDropout"]
+    assert "RandomView" not in dict(transform_steps(Settings(augmentation=augmentation), "val", gravity="z"))

@@ -10,15 +10,18 @@ In a batch every cloud is transformed independently. Random numbers come from Py
 from .geometric import NormalizeScale, RandomJitter, RandomRotate, RandomScale, RandomTranslate
 from .outliers import RemoveOutliers, find_outliers
 from .sampling import FixedPoints, RandomPointDropout
+from .scanning import RandomDensity, RandomView
 
 __all__ = [
     "FixedPoints",
     "NormalizeScale",
+    "RandomDensity",
     "RandomJitter",
     "RandomPointDropout",
     "RandomRotate",
     "RandomScale",
     "RandomTranslate",
+    "RandomView",
     "RemoveOutliers",
     "find_outliers",
 ]
