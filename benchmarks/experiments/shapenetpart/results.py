@@ -172,7 +172,11 @@ def _draw_curves(runs: Mapping[str, Record], figure: Figure) -> None:
         if record["recipe"]["data"].get("category") is not None:
             continue
         curve = [_percent(value) for value in record["val_curve"]]
-        axes.plot(range(1, len(curve) + 1), curve, marker=".", label=" ".join(name.split("_")[:2]))
+        start = 1 + _epochs(_stages(runs, name, record)[:-1])
+        model, train, _, _, *refined = name.split("_")
+        axes.plot(
+            range(start, start + len(curve)), curve, marker=".", label=" ".join([model, train, *refined])
+        )
     add_legend(axes)
 
 
