@@ -114,7 +114,7 @@ def _evaluations(job: TrainingSetup, run: Run) -> Iterator[dict[str, float]]:
     loader = point_cloud_loader(job.splits.tests["test"], job.settings.eval_batch_size)
     while True:
         for batch in loader:
-            yield evaluate(job.task, run.model, [batch], torch.device("cpu"), job.settings.bf16)
+            yield evaluate(job.task, run.model, [batch], torch.device("cpu"))
 
 
 if __name__ == "__main__":

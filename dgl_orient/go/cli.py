@@ -15,7 +15,7 @@ import typer
 
 from .._extras import to_install
 from ..config import registry
-from ..weights import DEFAULT, pretrained_models
+from ..weights import DEFAULT, DEFAULT_PARTS, pretrained_models
 from . import recipes, view
 from .console import (
     COLUMNS_HELP,
@@ -60,6 +60,7 @@ app.add_typer(configure_apply_app, name="configure-apply")
 app.add_typer(recipe_app, name="recipe")
 
 _CHECKPOINT = f"checkpoint, folder of a training, or pretrained model: {', '.join(pretrained_models())}"
+_APPLIED = f"{_CHECKPOINT}; not given, {DEFAULT}, or {DEFAULT_PARTS} with --category"
 
 _SIZE = "small, for few files and cores, or full, as published; not given, small for folder and else full"
 
@@ -106,7 +107,7 @@ def train(
     epilog=_examples(
         "apply chair.ply",
         "apply --cpt results scans mug.ply --out predictions",
-        "apply --cpt parts --category chair scan.ply",
+        "apply --category chair scan.ply",
         "apply table.csv --columns x,y,z --votes 8",
         "apply --cfg apply.yaml",
     )
@@ -115,7 +116,7 @@ def apply(
     ctx: typer.Context,
     inputs: Annotated[list[str] | None, typer.Argument(help="Files and folders, without --cfg")] = None,
     cfg: Annotated[OptionalStr, typer.Option(help="config yaml file name")] = None,
-    cpt: Annotated[OptionalStr, typer.Option(help=f"{_CHECKPOINT}; not given, {DEFAULT}")] = None,
+    cpt: Annotated[OptionalStr, typer.Option(help=_APPLIED)] = None,
     out: Annotated[OptionalStr, typer.Option(help=_OUT)] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that exist")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:0")] = "cpu",
@@ -143,7 +144,7 @@ def apply(
     elif not inputs:
         raise UserError("Name files or folders to predict, or give --cfg FILE.")
     elif cpt is None:
-        cpt = DEFAULT
+        cpt = DEFAULT if category is None else DEFAULT_PARTS
         if not quiet:
             echo(f"Predicting with the pretrained model {cpt}; --cpt names another.")
     from . import commands

@@ -82,14 +82,12 @@ def train_epoch(
 
 
 @torch.no_grad()
-def evaluate(
-    task: Task, model: nn.Module, batches: Iterable, device: torch.device, bf16: bool = False
-) -> dict[str, float]:
+def evaluate(task: Task, model: nn.Module, batches: Iterable, device: torch.device) -> dict[str, float]:
     """The task's metrics over all clouds; each is counted once, by one of the processes.
 
     Parameters
     ----------
-    task, batches, device, bf16
+    task, batches, device
         As in :func:`train_epoch`.
     model : nn.Module
         The network itself.
@@ -100,8 +98,7 @@ def evaluate(
         graph, label = _to_device(batch, device)
         if graph.batch_size == 0:
             continue
-        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-            output = task.forward(model, graph, label)
+        output = task.forward(model, graph, label)
         broken += int(not bool(torch.isfinite(output).all()))
         task.update(metric, output.float(), graph, label)
     # All processes must agree on whether to go on.

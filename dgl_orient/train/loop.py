@@ -234,7 +234,7 @@ class _Training:
             self.report.loss,
         )
         check_weights(run.model)
-        metrics = evaluate(self.task, run.evaluated, val, self.device, self.settings.bf16)
+        metrics = evaluate(self.task, run.evaluated, val, self.device)
         seconds = round(time.perf_counter() - began, 3)
         return {"epoch": run.epoch + 1, "loss": loss, "val": metrics, "lr": lr, "seconds": seconds}
 
@@ -266,7 +266,7 @@ class _Training:
         checkpoint.load_weights(run.model, run.best_weights, last)
         with explain_errors(run.best["epoch"], last, self.settings):
             run.result = {
-                name: evaluate(self.task, run.model, self._loader(dataset), self.device, self.settings.bf16)
+                name: evaluate(self.task, run.model, self._loader(dataset), self.device)
                 for name, dataset in self.splits.tests.items()
             }
         distributed.run_on_main(self._keep_finished, run)

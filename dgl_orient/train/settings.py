@@ -181,6 +181,12 @@ class Settings(Schema):
         pipelines=("partseg",),
         description="How far all parts of a cloud weigh alike in the loss: 0, all points do, to 1.",
     )
+    iou_loss: float = Field(
+        0.0,
+        ge=0,
+        pipelines=("partseg",),
+        description="Weight of one minus the expected IoU of each cloud beside the cross entropy.",
+    )
     class_balance: float = Field(
         0.0,
         ge=0,
@@ -203,7 +209,7 @@ class Settings(Schema):
     early_stop: EarlyStop | None = Field(
         None, description="Stop after so many epochs without improvement: {patience: 10}."
     )
-    bf16: bool = Field(False, description="Compute in bfloat16 except geometry and sums.")
+    bf16: bool = Field(False, description="Train in bfloat16 except geometry and sums; evaluate in float32.")
     augmentation: Augmentation | None = Field(
         None,
         pipelines=("pointcls", "partseg", "normals"),

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from ..metrics import Accuracy, MeanSquaredError, NormalError, PartIoU, restrict_to_class
 from ..metrics.average import Average
+from .part_loss import balance_of_parts, expected_iou_loss, part_cross_entropy
 from .settings import Settings
 
 __all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task"]
@@ -125,10 +126,14 @@ class PartSegmentation(Task):
     class_parts : sequence of sequences of int
         The parts of each category. Only these are predicted for its clouds.
     label_smoothing : float, optional
-        The probability that is spread over all parts; that of the settings of a training if not given.
+        The probability that is spread over all parts of the category; that of the settings of a training if
+        not given.
     part_balance : float, optional
         How far all parts of a cloud weigh alike in the loss, from 0, every point does, to 1, so that small
         parts are learned as well, which the mIoU counts like large ones; as the settings say if not given.
+    iou_loss : float, optional
+        The weight of :func:`~dgl_orient.train.part_loss.expected_iou_loss` beside the cross entropy; as the
+        settings say if not given.
 
     Examples
     --------
@@ -150,13 +155,15 @@ class PartSegmentation(Task):
         class_parts: Sequence[Sequence[int]],
         label_smoothing: float | None = None,
         part_balance: float | None = None,
+        iou_loss: float | None = None,
     ) -> None:
         self.class_parts = [tuple(parts) for parts in class_parts]
         self.num_parts = 1 + max((part for parts in self.class_parts for part in parts), default=0)
-        self.label_smoothing, self.part_balance = label_smoothing, part_balance
+        self.label_smoothing, self.part_balance, self.iou_loss = label_smoothing, part_balance, iou_loss
 
     def with_settings(self, settings: Settings) -> PartSegmentation:
-        return _filled(self, label_smoothing=settings.label_smoothing, part_balance=settings.part_balance)
+        names = ("label_smoothing", "part_balance", "iou_loss")
+        return _filled(self, **{name: getattr(settings, name) for name in names})
 
     def metadata(self) -> dict[str, object]:
         return {"num_parts": self.num_parts, "class_parts": [list(parts) for parts in self.class_parts]}
@@ -165,11 +172,19 @@ class PartSegmentation(Task):
         return model(graph) if label is None else model(graph, label)
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        part = _point_attribute(graph, "part")
-        losses = _cross_entropy(output, part, self.num_parts, self.label_smoothing)
+        part, num_points = _point_attribute(graph, "part"), graph.batch_num_nodes()
+        _check_logits(output, part, self.num_parts)
+        # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
+        category, output = self._category(graph, label), output.float()
+        logits = restrict_to_class(output, category, num_points, self.class_parts)
+        losses = part_cross_entropy(logits, part, self.label_smoothing or 0.0)
         if self.part_balance:
-            balanced = losses * _balance_of_parts(part, graph.batch_num_nodes(), self.num_parts)
-            losses = losses.lerp(balanced, self.part_balance)
+            losses = losses.lerp(
+                losses * balance_of_parts(part, num_points, self.num_parts), self.part_balance
+            )
+        if self.iou_loss:
+            iou_losses = expected_iou_loss(logits, part, num_points)
+            losses = losses + self.iou_loss * iou_losses.repeat_interleave(num_points)
         return losses.sum(), len(part)
 
     def metric(self) -> PartIoU:
@@ -275,6 +290,13 @@ def _filled(task: Task, **values: object) -> Task:
 
 def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float | None) -> Tensor:
     """The loss of each sample."""
+    _check_logits(logits, truth, number)
+    # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
+    return functional.cross_entropy(logits.float(), truth, reduction="none", label_smoothing=smoothing or 0.0)
+
+
+def _check_logits(logits: Tensor, truth: Tensor, number: int) -> None:
+    """Raise unless the logits and the labels are of so many classes."""
     if logits.shape != (len(truth), number):
         raise DGLError(
             f"Expected logits of shape ({len(truth)}, {number}) from the network, got {tuple(logits.shape)}."
@@ -284,17 +306,6 @@ def _cross_entropy(logits: Tensor, truth: Tensor, number: int, smoothing: float 
             f"Expected labels from 0 to {number - 1}, got {int(truth.min())} to {int(truth.max())}; give the "
             f"task the data set's number of classes."
         )
-    # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
-    return functional.cross_entropy(logits.float(), truth, reduction="none", label_smoothing=smoothing or 0.0)
-
-
-def _balance_of_parts(part: Tensor, num_points: Tensor, num_parts: int) -> Tensor:
-    """The weight of each point with which all parts of its cloud weigh alike, 1 in the cloud's mean."""
-    cloud = torch.arange(len(num_points), device=part.device).repeat_interleave(num_points)
-    index = cloud * num_parts + part
-    points_of_part = index.bincount(minlength=len(num_points) * num_parts)
-    parts_of_cloud = (points_of_part > 0).view(-1, num_parts).sum(1)
-    return (num_points / parts_of_cloud)[cloud] / points_of_part[index]
 
 
 def _point_attribute(graph: DGLGraph, name: str) -> Tensor:

@@ -7,13 +7,16 @@ from pathlib import Path
 from .._messages import nearest
 from .._training_folders import newest_training
 
-__all__ = ["DEFAULT", "FOLDER", "checkpoint_path", "pretrained_models"]
+__all__ = ["DEFAULT", "DEFAULT_PARTS", "FOLDER", "checkpoint_path", "pretrained_models"]
 
 #: The folder of their checkpoints.
 FOLDER = Path(__file__).parent
 
 #: The model with which files are predicted if none is named.
 DEFAULT = "oriented-dgcnn-modelnet40"
+
+#: The one for the parts of files of a category.
+DEFAULT_PARTS = "oriented-pointnet2-shapenetpart"
 
 
 def pretrained_models() -> dict[str, Path]:

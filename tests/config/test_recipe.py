@@ -27,7 +27,7 @@ def test_good_recipe_is_filled_with_defaults():
     checked = check(RECIPE)
     assert checked["data"] == {"name": "shapes", "num_points": 64}
     assert checked["model"] == {"name": "dgcnn", "preset": "light"}
-    of_other_tasks = {"signed": True, "part_balance": 0.0}
+    of_other_tasks = {"signed": True, "part_balance": 0.0, "iou_loss": 0.0}
     assert checked["general_pipeline"] | of_other_tasks == Settings(num_epochs=1).as_dict()
     assert list(checked) == [
         *("version", "pipeline_name", "pipeline_mode", "device", "data", "model", "general_pipeline")

@@ -325,16 +325,18 @@ def test_bfloat16_is_refused_where_it_would_crash(tmp_path, monkeypatch):
     bfloat16.check_bfloat16(torch.device("cpu"))
 
 
-def test_bfloat16_trains_and_keeps_weights_in_float32(tmp_path):
+def test_bfloat16_is_of_training_alone_and_weights_stay_in_float32(tmp_path):
     dtypes = []
 
     def make() -> RSCNN:
         model = RSCNN.light(10, widths=(4, 8, 8), level_sizes=(8,), k=(4,), head_feats=(8,))
-        model.logits.register_forward_hook(lambda module, inputs, output: dtypes.append(output.dtype))
+        model.logits.register_forward_hook(
+            lambda module, inputs, output: dtypes.append((module.training, output.dtype))
+        )
         return model
 
     train(tmp_path, make, bf16=True, num_epochs=2)
-    assert set(dtypes) == {torch.bfloat16}
+    assert set(dtypes) == {(True, torch.bfloat16), (False, torch.float32)}
     weights = checkpoint.load(tmp_path / "run_0.pth")["weights"].values()
     assert {value.dtype for value in weights} == {torch.float32, torch.int64}
 

@@ -44,15 +44,31 @@ def test_parts_of_other_categories_are_not_predicted():
 
 def test_balanced_parts_weigh_alike_in_each_cloud():
     part, sizes = torch.tensor([0, 0, 0, 1, 2, 4, 4]), [4, 3]
-    logits = torch.randn(7, 5, generator=generator(0))
-    nats = nn.functional.cross_entropy(logits, part, reduction="none")
+    logits, label = torch.randn(7, 5, generator=generator(0)), torch.tensor([0, 1])
+    # Among the parts of each cloud's category.
+    nats = torch.cat(
+        [
+            nn.functional.cross_entropy(logits[:4, :2], part[:4], reduction="none"),
+            nn.functional.cross_entropy(logits[4:, 2:], part[4:] - 2, reduction="none"),
+        ]
+    )
     means = [4 * (nats[:3].mean() + nats[3]) / 2, 3 * (nats[4] + nats[5:].mean()) / 2]
     for balance in (0.0, 0.3, 1.0):
-        loss, count = PartSegmentation(PARTS, 0.0, balance).loss(logits, clouds(sizes, part=part), None)
+        loss, count = PartSegmentation(PARTS, 0.0, balance).loss(logits, clouds(sizes, part=part), label)
         assert count == 7
         assert float(loss) == pytest.approx(
             float((1 - balance) * nats.sum() + balance * sum(means)), rel=1e-5
         )
+
+
+def test_iou_loss_of_certain_predictions_is_one_minus_their_miou():
+    """Without smoothing; the part that neither has nor is predicted counts as 1."""
+    part, predicted = torch.tensor([2, 2, 3] * 100), torch.tensor([2, 3, 3] * 100)
+    logits, graph = 99.0 * nn.functional.one_hot(predicted, 5), clouds([300], part=part)
+    loss, count = PartSegmentation(PARTS, iou_loss=1.0).loss(logits, graph, torch.tensor([1]))
+    cross_entropy, _ = PartSegmentation(PARTS).loss(logits, graph, torch.tensor([1]))
+    # A hundredth of the points, 3, is added to intersections and unions.
+    assert float(loss - cross_entropy) / count == pytest.approx(1 - (1 + 2 * 103 / 203) / 3, abs=1e-5)
 
 
 def test_segmentation_tells_the_category_where_there_is_one():
@@ -112,13 +128,14 @@ def test_losses_of_batches_add_up():
     rng = generator(1)
     sizes, label = [3, 5], torch.tensor([1, 0])
     normal, target, output = torch.randn(3, 8, 3, generator=rng)
-    part, logits = torch.randint(5, (8,), generator=rng), torch.randn(8, 5, generator=rng)
+    part, logits = torch.tensor([2, 4, 4, 0, 1, 0, 0, 1]), torch.randn(8, 5, generator=rng)
     both = clouds(sizes, normal=normal, target_pos=target, part=part)
     parts = dgl.unbatch(both)
     cases = [
         (PointClassification(5, 0.1), logits[:2], [logits[:1], logits[1:2]]),
         (PartSegmentation(PARTS, 0.1), logits, logits.split(sizes)),
         (PartSegmentation(PARTS, 0.1, 0.7), logits, logits.split(sizes)),
+        (PartSegmentation(PARTS, iou_loss=0.7), logits, logits.split(sizes)),
         (NormalEstimation(), output, output.split(sizes)),
         (NBody(), output, output.split(sizes)),
     ]

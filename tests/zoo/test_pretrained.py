@@ -13,12 +13,12 @@ from dgl import DGLError
 
 import dgl_orient
 from benchmarks.experiments.export_pretrained import MAX_BYTES
-from dgl_orient.data import Shapes, write_cloud
+from dgl_orient.data import Shapes, read_cloud, write_cloud
 from dgl_orient.geometry import random_rotation
 from dgl_orient.go import cli
 from dgl_orient.go.apply import apply
 from dgl_orient.train import checkpoint
-from dgl_orient.weights import DEFAULT, checkpoint_path, pretrained_models
+from dgl_orient.weights import DEFAULT, DEFAULT_PARTS, checkpoint_path, pretrained_models
 from dgl_orient.zoo.clouds import read_file
 from dgl_orient.zoo.predict import prepare_cloud
 from tests.clouds import generator
@@ -144,6 +144,16 @@ def test_a_file_with_few_points_is_predicted(chair, tmp_path):
     write_cloud(tmp_path / "few.ply", chair[:50])
     (entry,) = apply(DEFAULT, [tmp_path / "few.ply"], tmp_path / "out", progress=False).predictions
     assert sum(entry["probabilities"].values()) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_category_alone_gives_coloured_parts(chair, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    write_cloud("scan.ply", chair)
+    assert cli.run(["apply", "--category", "chair", "scan.ply", "--out", "parts"]) == 0
+    assert DEFAULT_PARTS in capfd.readouterr().out
+    parts = read_cloud("parts/scan.ply", dtype=np.float64)
+    assert len(parts["part"]) == len(chair) and len(np.unique(parts["part"])) > 1
+    assert (tmp_path / "parts" / "predictions.csv").read_text().count("Chair/") >= 2
 
 
 def test_the_command_line_predicts_with_it_out_of_the_box(chair, tmp_path, monkeypatch, capfd):

@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--models", nargs="+", choices=NETWORKS, help="default all")
     command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
     command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
+    command.add_argument("--init", help="checkpoint or pretrained model to start from")
     _add_common(command)
     text = "fine-tune the pretrained network for single categories"
     command = add_command(commands, "finetune", text, finetune)

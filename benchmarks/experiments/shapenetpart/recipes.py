@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 
 from dgl_orient.config.recipe import check
+from dgl_orient.weights import pretrained_models
 
 from ..protocols import PROTOCOLS, shrink
 from ..training import Run, one_of
@@ -34,27 +35,33 @@ NETWORKS: Mapping[str, Mapping[str, object]] = {
 _GENERAL = {
     "train_batch_size": 24,
     "eval_batch_size": 50,
-    "optimizer": {"name": "adamw", "lr": 0.003, "weight_decay": 0.01},
-    "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.8, 1.25]},
+    "augmentation": {"num_points": _POINTS, "anisotropic_scale": [0.7, 1.4], "jitter": 0.005},
     "label_smoothing": 0.0,
-    "part_balance": 0.5,
     "class_balance": 0.5,
+    "iou_loss": 1.0,
     "ema_decay": 0.999,
+    "bf16": True,
 }
+_OPTIMIZER = {"name": "adamw", "weight_decay": 0.02}
+_LR, _REFINING_LR = 0.003, 0.0015
 #: Of the fine-tuning for a category.
-_PRETRAINED = "oriented-dgcnn-shapenetpart"
+_PRETRAINED = "oriented-pointnet2-shapenetpart"
 _FINE_TUNING = {
     "optimizer": {"name": "adamw", "lr": 0.001, "weight_decay": 0.01},
+    "lr_scheduler": {"name": "cosine"},
     "init_from": _PRETRAINED,
     "ema_decay": 0.99,
 }
 _COMMAND = "python -m benchmarks.experiments.shapenetpart"
 
 
-def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
+def protocol_run(
+    model: str, train: str, epochs: int, seed: int = 0, init: str | None = None, quick: bool = False
+) -> Run:
     """The training of a network of :data:`NETWORKS` with rotations of :data:`.protocols.PROTOCOLS`.
 
-    The order of the clouds and their augmentation depend on the seed alone.
+    The order of the clouds and their augmentation depend on the seed alone. From trained weights, a
+    checkpoint or a pretrained model, the learning rate begins lower.
 
     Examples
     --------
@@ -64,19 +71,29 @@ def protocol_run(model: str, train: str, epochs: int, seed: int = 0, quick: bool
     ('dgcnn_so3_10_0', 'so3/so3')
     """
     section = {"name": model, **one_of(NETWORKS, "network", model)}
-    recipe = base_recipe(section, train, epochs, seed)
+    recipe = base_recipe(section, train, epochs, seed, init is not None)
     if quick:
         shrink(recipe)
+    name = f"{model}_{train}_{epochs}_{seed}"
     options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
-    return Run(f"{model}_{train}_{epochs}_{seed}", check(recipe), f"{_COMMAND} protocol {options}")
+    if init is not None:
+        # The path of a checkpoint means nothing on another machine.
+        name, options = (
+            f"{name}_refined",
+            f"{options} --init {init if init in pretrained_models() else 'CPT'}",
+        )
+    return Run(name, check(recipe), f"{_COMMAND} protocol {options}")
 
 
-def base_recipe(model: Mapping[str, object], train: str, epochs: int, seed: int) -> dict[str, dict]:
+def base_recipe(
+    model: Mapping[str, object], train: str, epochs: int, seed: int, is_refined: bool = False
+) -> dict[str, dict]:
     """The recipe for rotations of :data:`.protocols.PROTOCOLS` and any network, its section ``model``."""
-    points = {"train": 1024, "val": _POINTS, "test": _POINTS}
+    points = {"train": 1024, "val": _POINTS, "test": 1024}
     general = {
         **_GENERAL,
-        "lr_scheduler": {"name": "cosine", "warmup_epochs": min(1, epochs - 1)},
+        "optimizer": _OPTIMIZER | {"lr": _REFINING_LR if is_refined else _LR},
+        "lr_scheduler": {"name": "cosine", "warmup_epochs": 0 if is_refined else min(1, epochs - 1)},
         "protocol": one_of(PROTOCOLS, "training", train)[0],
         "seed": seed,
         "num_epochs": epochs,
@@ -101,8 +118,8 @@ def category_run(category: str, epochs: int, seed: int = 0, quick: bool = False)
     >>> run.name, run.recipe["data"]["category"]
     ('per-category_chair_6_0', 'Chair')
     """
-    model = "oriented-dgcnn"
-    recipe = copy.deepcopy(dict(protocol_run(model, "z", epochs, seed, quick).recipe))
+    model = "oriented-pointnet2"
+    recipe = copy.deepcopy(dict(protocol_run(model, "z", epochs, seed, quick=quick).recipe))
     recipe["data"]["category"] = category
     recipe["general_pipeline"] |= _FINE_TUNING
     options = f"--categories {category} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["PAPER", "TUNED", "make_tables", "plots", "robustness_table", "summary"]
 
 #: The pretrained network, fine-tuned for each category.
-TUNED = "oriented-dgcnn-per-category"
+TUNED = "oriented-pointnet2-per-category"
 
 #: The paper's mIoU in percent by network and protocol, a value for each category.
 PAPER: dict[str, dict[str, tuple[float, ...]]] = {
@@ -51,11 +51,14 @@ _HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]]]:
     """Network to protocol to figures of the longest training: mIoU in percent, CPU hours and epochs.
 
+    The epochs of a training that started from the weights of another count with those of the other.
     :data:`TUNED` are the networks fine-tuned for a category each, once there is one for every category.
     """
     result: dict[str, dict[str, dict[str, object]]] = {}
     tuned: dict[str, Record] = {}
-    for name, record in sorted(runs.items(), key=lambda item: item[1]["epochs"]):
+    for name, record in sorted(
+        runs.items(), key=lambda item: sum(each["epochs"] for each in _stages(runs, *item))
+    ):
         category = record["recipe"]["data"].get("category")
         if category is not None:
             tuned[category] = record
@@ -67,14 +70,24 @@ def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]
                 "categories": {
                     each: _percent(value) for each, value in record["categories"][protocol].items()
                 },
-                "cpu_hours": _cpu_hours([record]),
-                "epochs": record["epochs"],
+                "cpu_hours": _cpu_hours(_stages(runs, name, record)),
+                "epochs": _epochs(_stages(runs, name, record)),
                 "points": record["recipe"]["data"]["num_points"]["test"],
             }
     if tuned.keys() == set(ShapeNetPart.class_names):
         protocols = next(iter(tuned.values()))["tests"]
         result[TUNED] = {protocol: _combined(tuned, protocol) for protocol in protocols}
     return result
+
+
+def _stages(runs: Mapping[str, Record], name: str, record: Record) -> list[Record]:
+    """A training, and the one of whose weights it started if that has a record."""
+    origin = record.get("initial_weights")
+    if origin is None:
+        return [record]
+    train = origin["protocol"].partition("/")[0]
+    first = runs.get(f"{name.split('_')[0]}_{train}_{origin['num_epochs']}_{origin['seed']}")
+    return [record] if first is None else [first, record]
 
 
 def _combined(tuned: Mapping[str, Record], protocol: str) -> dict[str, object]:
@@ -94,6 +107,10 @@ def _combined(tuned: Mapping[str, Record], protocol: str) -> dict[str, object]:
 
 def _cpu_hours(records: Iterable[Record]) -> float:
     return round(sum(each["cpu_seconds_per_epoch"] * each["epochs"] for each in records) / 3600, 2)
+
+
+def _epochs(records: Iterable[Record]) -> int:
+    return sum(record["epochs"] for record in records)
 
 
 def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
@@ -155,7 +172,11 @@ def _draw_curves(runs: Mapping[str, Record], figure: Figure) -> None:
         if record["recipe"]["data"].get("category") is not None:
             continue
         curve = [_percent(value) for value in record["val_curve"]]
-        axes.plot(range(1, len(curve) + 1), curve, marker=".", label=" ".join(name.split("_")[:2]))
+        start = 1 + _epochs(_stages(runs, name, record)[:-1])
+        model, train, _, _, *refined = name.split("_")
+        axes.plot(
+            range(start, start + len(curve)), curve, marker=".", label=" ".join([model, train, *refined])
+        )
     add_legend(axes)
 
 

@@ -12,8 +12,9 @@ from dgl_orient.data import point_cloud_loader
 from dgl_orient.data.shapenetpart import ShapeNetPart
 from dgl_orient.zoo.loading import load_trained_model
 
+from ..initial_weights import train_from
 from ..protocols import protocol_job
-from ..training import Folders, Run, train_all
+from ..training import Folders, Run
 from .recipes import EPOCHS, NETWORKS, category_run, protocol_run
 
 __all__ = ["finetune", "train_protocol"]
@@ -24,15 +25,19 @@ def train_protocol(
     train: Sequence[str],
     epochs: int | None,
     seed: int,
+    init: str | None,
     folders: Folders,
     raw_dir: Path,
     quick: bool,
 ) -> None:
-    """Train networks, by default all, with rotations, and evaluate them by the protocols."""
+    """Train networks, by default all, with rotations, and evaluate them by the protocols.
+
+    They are perhaps initialised from a checkpoint or a pretrained model of the same architecture.
+    """
     epochs = epochs or (2 if quick else EPOCHS)
     models = models or list(NETWORKS)
-    runs = [protocol_run(model, each, epochs, seed, quick) for each in train for model in models]
-    _train(runs, folders, raw_dir, quick)
+    runs = [protocol_run(model, each, epochs, seed, init, quick) for each in train for model in models]
+    _train(init, runs, folders, raw_dir, quick)
 
 
 def finetune(
@@ -40,15 +45,15 @@ def finetune(
 ) -> None:
     """Fine-tune the pretrained network for each category, by default all, and evaluate it there."""
     names = categories or ShapeNetPart.class_names
-    _train([category_run(name, epochs, seed, quick) for name in names], folders, raw_dir, quick)
+    _train(None, [category_run(name, epochs, seed, quick) for name in names], folders, raw_dir, quick)
 
 
-def _train(runs: Sequence[Run], folders: Folders, raw_dir: Path, quick: bool) -> None:
+def _train(init: str | None, runs: Sequence[Run], folders: Folders, raw_dir: Path, quick: bool) -> None:
     def by_category(run: Run, job: TrainingSetup) -> dict[str, object]:
         shapes = {protocol: len(test_set) for protocol, test_set in job.splits.tests.items()}
         return {"categories": _by_category(folders.checkpoint(run.name), job), "shapes": shapes}
 
-    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick), by_category)
+    train_from(init, runs, folders, lambda run: protocol_job(run, raw_dir, quick), by_category)
 
 
 @torch.no_grad()

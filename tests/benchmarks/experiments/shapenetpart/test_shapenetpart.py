@@ -76,13 +76,29 @@ def test_networks_of_a_category_each_are_one_row_once_there_are_all():
     assert summary(dict(list(runs.items())[1:])) == {}
 
 
+def test_epochs_of_both_stages_count():
+    def record(epochs: int, **more) -> dict[str, object]:
+        figures = {"class_miou": epochs / 100, "instance_miou": 0.5}
+        common = {"recipe": {"data": {"num_points": {"test": 64}}}, "cpu_seconds_per_epoch": 360.0}
+        return common | {"tests": {"z/z": figures}, "categories": {"z/z": {}}, "epochs": epochs, **more}
+
+    origin = {"sha256": "", "num_epochs": 9, "protocol": "z/so3", "seed": 0}
+    runs = {
+        "dgcnn_z_10_0": record(10),
+        "dgcnn_z_4_0_refined": record(4, initial_weights=origin),
+        "dgcnn_z_9_0": record(9),
+    }
+    figures = summary(runs)["dgcnn"]["z/z"]
+    assert figures["class_miou"] == 4.0 and figures["epochs"] == 13 and figures["cpu_hours"] == 1.3
+
+
 def test_fine_tuning_begins_with_the_pretrained_network(tmp_path, capsys):
     write_plain(tmp_path, size=64)
     options = ["--quick", "--folder", str(tmp_path), "--raw-dir", str(tmp_path)]
     assert main(["finetune", "--categories", "Mug", "--epochs", "1", *options]) == 0
     record = read_json(tmp_path / "quick" / "results" / "runs" / "per-category_mug_1_0.json")
     assert list(record["categories"]["z/so3"]) == ["Mug"] and record["shapes"]["z/so3"] > 0
-    assert "begins with oriented-dgcnn-shapenetpart" in capsys.readouterr().err
+    assert "begins with oriented-pointnet2-shapenetpart" in capsys.readouterr().err
 
 
 def test_true_and_predicted_parts_are_drawn(tmp_path):
