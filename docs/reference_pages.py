@@ -36,6 +36,7 @@ MODULES = (
     "dgl_orient.weights",
     "dgl_orient.zoo",
     "dgl_orient.config.registry",
+    "dgl_orient.config.plugins",
 )
 #: Of packages that import nothing by themselves: the modules whose names are public.
 PARTS = {
