@@ -36,6 +36,7 @@ MODULES = (
     "dgl_orient.weights",
     "dgl_orient.zoo",
     "dgl_orient.config.registry",
+    "dgl_orient.config.plugins",
 )
 #: The modules of a package whose names are public, though the package does not have them.
 PARTS = {

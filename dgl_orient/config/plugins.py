@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import NoReturn
 
-__all__ = ["import_plugins", "import_plugins_of", "imported_plugins", "load_entry_points", "refuse"]
+__all__ = ["import_plugins", "import_plugins_of", "imported_plugins"]
 
 _GROUP = "dgl_orient.plugins"
 _imported: set[str] = set()
