@@ -36,7 +36,7 @@ MODELS = {
 
 class CountedAccuracy(Accuracy):
     def result(self) -> dict[str, float]:
-        return super().result() | {"count": float(self.totals[:, -1].sum())}
+        return super().result() | {"count": float(self.totals.sum())}
 
 
 class CountedClassification(PointClassification):
