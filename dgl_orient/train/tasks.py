@@ -178,6 +178,10 @@ class PartSegmentation(Task):
         category, output = self._category(graph, label), output.float()
         logits = restrict_to_class(output, category, num_points, self.class_parts)
         losses = part_cross_entropy(logits, part, self.label_smoothing or 0.0)
+        if bool((losses == torch.inf).any()):
+            raise DGLError(
+                "Expected the parts of all points to be among class_parts of their clouds' categories."
+            )
         if self.part_balance:
             losses = losses.lerp(
                 losses * balance_of_parts(part, num_points, self.num_parts), self.part_balance

@@ -71,6 +71,11 @@ def test_iou_loss_of_certain_predictions_is_one_minus_their_miou():
     assert float(loss - cross_entropy) / count == pytest.approx(1 - (1 + 2 * 103 / 203) / 3, abs=1e-5)
 
 
+def test_a_part_of_another_category_is_refused():
+    with pytest.raises(DGLError, match="class_parts"):
+        PartSegmentation(PARTS).loss(torch.zeros(1, 5), clouds([1], part=[2]), torch.tensor([0]))
+
+
 def test_segmentation_tells_the_category_where_there_is_one():
     class Echo(nn.Module):
         def forward(self, graph, category=None):
