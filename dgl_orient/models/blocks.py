@@ -31,6 +31,7 @@ __all__ = [
     "ModelInputs",
     "PointwiseMLP",
     "check_head",
+    "feature_vectors",
     "global_pool",
     "model_inputs",
     "point_channels",
@@ -96,6 +97,13 @@ def point_channels(inputs: ModelInputs) -> Tensor | None:
     feats = [] if inputs.feat is None else [inputs.feat]
     feats += [] if inputs.vec is None else [inputs.vec.flatten(1)]
     return torch.cat(feats, 1) if feats else None
+
+
+def feature_vectors(inputs: ModelInputs, centered: Tensor) -> list[Tensor]:
+    """Features and vectors of the points as equivariant vectors ``(N, C, 3)``: a feature multiplies the
+    offset from the centroid."""
+    vectors = [] if inputs.feat is None else [inputs.feat.unsqueeze(2) * centered.unsqueeze(1)]
+    return vectors if inputs.vec is None else [*vectors, inputs.vec]
 
 
 def raw_features(inputs: ModelInputs) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from .._molecules import OutputKind, Pool
-from .._validation import PositiveFloat, PositiveInt, check_integers
+from .._validation import NonNegativeInt, PositiveFloat, PositiveInt, check_integers
 from ..geometry import norm
 from .molecules import NUM_NEIGHBOURS, AtomEdges, MoleculeNetwork, Molecules
 from .particles import PairLinear
@@ -50,13 +50,16 @@ class EGNNMol(MoleculeNetwork):
         elements: Sequence[int] | None = None,
         references: Sequence[Sequence[float]] | None = None,
         scales: Sequence[float] | None = None,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         check_integers(num_layers=num_layers)
-        super().__init__(hidden_feats, cutoff, 1, 0, num_outputs, out, pools, elements, references, scales)
+        super().__init__(
+            hidden_feats, cutoff, 1, 0, num_outputs, out, pools, elements, references, scales, in_feats
+        )
         self.layers = nn.ModuleList(_EGNNLayer(hidden_feats) for _ in range(num_layers))
 
     def encode(self, molecules: Molecules, edges: AtomEdges) -> tuple[Tensor, None]:
-        feat, squared = self.embed(molecules.element), edges.distance.square()
+        feat, squared = self._embed(molecules), edges.distance.square()
         for layer in self.layers:
             feat = layer(edges, feat, squared)
         return feat, None
@@ -110,15 +113,26 @@ class SchNet(MoleculeNetwork):
         elements: Sequence[int] | None = None,
         references: Sequence[Sequence[float]] | None = None,
         scales: Sequence[float] | None = None,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         check_integers(num_layers=num_layers)
         super().__init__(
-            hidden_feats, cutoff, num_radial, 0, num_outputs, out, pools, elements, references, scales
+            hidden_feats,
+            cutoff,
+            num_radial,
+            0,
+            num_outputs,
+            out,
+            pools,
+            elements,
+            references,
+            scales,
+            in_feats,
         )
         self.layers = nn.ModuleList(_Interaction(hidden_feats, num_radial) for _ in range(num_layers))
 
     def encode(self, molecules: Molecules, edges: AtomEdges) -> tuple[Tensor, None]:
-        feat = self.embed(molecules.element)
+        feat = self._embed(molecules)
         for layer in self.layers:
             feat = layer(edges, feat)
         return feat, None
@@ -168,6 +182,8 @@ class PaiNN(MoleculeNetwork):
         Number of combinations of an atom's vectors that readouts of vectors and tensors use.
     out, pools, elements, references, scales
         As in :class:`~dgl_orient.models.molecule_readout.MoleculeReadout`.
+    in_feats : int
+        Number of further invariant features of the atoms, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     """
 
     def __init__(
@@ -183,6 +199,7 @@ class PaiNN(MoleculeNetwork):
         elements: Sequence[int] | None = None,
         references: Sequence[Sequence[float]] | None = None,
         scales: Sequence[float] | None = None,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         check_integers(num_layers=num_layers, num_vectors=num_vectors)
         super().__init__(
@@ -196,12 +213,13 @@ class PaiNN(MoleculeNetwork):
             elements,
             references,
             scales,
+            in_feats,
         )
         self.layers = nn.ModuleList(_PaiNNLayer(hidden_feats, num_radial) for _ in range(num_layers))
         self.combine = None if out == "scalars" else nn.Linear(hidden_feats, num_vectors, bias=False)
 
     def encode(self, molecules: Molecules, edges: AtomEdges) -> tuple[Tensor, Tensor | None]:
-        feat = self.embed(molecules.element)
+        feat = self._embed(molecules)
         vec = feat.new_zeros(len(feat), 3, feat.shape[1])  # vectors in columns
         for layer in self.layers:
             feat, vec = layer(edges, feat, vec)

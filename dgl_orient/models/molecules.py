@@ -23,6 +23,7 @@ from .._validation import (
 from ..geometry import norm
 from ..graph import radius_graph
 from ..nn.edge_ops import EdgeOps, edge_ops
+from .blocks import point_features
 from .molecule_readout import MoleculeReadout
 
 __all__ = ["AtomEdges", "MoleculeNetwork", "Molecules", "RadialBasis"]
@@ -36,6 +37,7 @@ class Molecules(NamedTuple):
 
     pos: Tensor  #: (N, 3) in Å
     element: Tensor  #: (N,) atomic numbers
+    feat: Tensor | None  #: (N, in_feats) further features; None where in_feats is 0
     batch_num_nodes: Tensor  #: (B,) number of atoms of each molecule
 
 
@@ -100,6 +102,8 @@ class MoleculeNetwork(nn.Module, ABC):
         Number of equivariant vectors of an atom that a readout of vectors or tensors uses.
     num_outputs, out, pools, elements, references, scales
         As in :class:`~dgl_orient.models.molecule_readout.MoleculeReadout`.
+    in_feats : int
+        Number of further invariant features of the atoms, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     """
 
     def __init__(
@@ -114,13 +118,17 @@ class MoleculeNetwork(nn.Module, ABC):
         elements: Sequence[int] | None,
         references: Sequence[Sequence[float]] | None,
         scales: Sequence[float] | None,
+        in_feats: int,
     ) -> None:
         super().__init__()
         check_integers(hidden_feats=hidden_feats)
+        check_integers(0, in_feats=in_feats)
         if out != "scalars" and num_vectors == 0:
             raise DGLError(f"{type(self).__name__} has no vectors of atoms for out={out!r}; choose another.")
         self.elements = _check_elements(elements)
         self.embed = nn.Embedding(MAX_ELEMENT + 1, hidden_feats)
+        self.in_feats = in_feats
+        self.embed_feats = nn.Linear(in_feats, hidden_feats, bias=False) if in_feats else None
         self.radial = RadialBasis(num_radial, cutoff)
         self.readout = MoleculeReadout(
             hidden_feats, num_vectors, num_outputs, out, pools, self.elements, references, scales
@@ -148,6 +156,11 @@ class MoleculeNetwork(nn.Module, ABC):
         feat, vectors = self.encode(molecules, self._edges(molecules))
         return self.readout(molecules, feat, vectors)
 
+    def _embed(self, molecules: Molecules) -> Tensor:
+        """Initial features ``(N, hidden_feats)`` of the atoms."""
+        feat = self.embed(molecules.element)
+        return feat if self.embed_feats is None else feat + self.embed_feats(molecules.feat)
+
     def _inputs(self, graph: DGLGraph) -> Molecules:
         """Read and check the molecules of a graph."""
         missing = [
@@ -160,8 +173,9 @@ class MoleculeNetwork(nn.Module, ABC):
             )
         pos, element = graph.ndata["pos"], graph.ndata["element"]
         check_coordinates(graph, pos)
-        check_dtype(self, pos)
-        check_finite(pos)
+        features = point_features(graph, self.in_feats, 0)
+        check_dtype(self, pos, *features.values())
+        check_finite(pos, **features)
         check_shape('ndata["element"]', element, (graph.num_nodes(),))
         if element.is_floating_point():
             raise DGLError(f"Expected atomic numbers as integers in ndata['element'], got {element.dtype}.")
@@ -171,7 +185,7 @@ class MoleculeNetwork(nn.Module, ABC):
                 f"Expected atoms of the elements that the network was trained on, "
                 f"{', '.join(map(str, self.elements or ['1 to 118']))}, got the atomic number {min(unknown)}."
             )
-        return Molecules(pos, element.long(), graph.batch_num_nodes())
+        return Molecules(pos, element.long(), features.get("feat"), graph.batch_num_nodes())
 
     def _edges(self, molecules: Molecules) -> AtomEdges:
         graph = radius_graph(molecules.pos, self.radial.cutoff, molecules.batch_num_nodes)

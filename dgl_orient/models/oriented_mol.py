@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .._molecules import OutputKind, Pool
-from .._validation import PositiveFloat, PositiveInt, check_choice, check_integers
+from .._validation import NonNegativeInt, PositiveFloat, PositiveInt, check_choice, check_integers
 from .atom_orientation import AtomOrientation
 from .molecules import AtomEdges, MoleculeNetwork, Molecules
 
@@ -61,6 +61,8 @@ class OrientedMol(MoleculeNetwork):
         What is predicted of a molecule.
     pools, elements, references, scales
         As in :class:`~dgl_orient.models.molecule_readout.MoleculeReadout`.
+    in_feats : int
+        Number of further invariant features of the atoms, ``ndata["feat"]`` of shape ``(N, in_feats)``.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class OrientedMol(MoleculeNetwork):
         elements: Sequence[int] | None = None,
         references: Sequence[Sequence[float]] | None = None,
         scales: Sequence[float] | None = None,
+        in_feats: NonNegativeInt = 0,
     ) -> None:
         check_integers(num_layers=num_layers, num_orientations=num_orientations)
         check_choice("orientations", orientations, MoleculeOrientations)
@@ -102,6 +105,7 @@ class OrientedMol(MoleculeNetwork):
             elements,
             references,
             scales,
+            in_feats,
         )
         self.orientation_encoder = None
         if orientations == "learned":
@@ -112,7 +116,7 @@ class OrientedMol(MoleculeNetwork):
         self.layers = nn.ModuleList(OrientedMolLayer(hidden_feats, edge_feats) for _ in range(num_layers))
 
     def encode(self, molecules: Molecules, edges: AtomEdges) -> tuple[Tensor, Tensor | None]:
-        feat = self.embed(molecules.element)
+        feat = self._embed(molecules)
         axes = self._axes(molecules, edges, feat)  # (N, 3F, 3)
         edge_feat = edges.radial if axes is None else self._edge_feats(edges, axes)
         for layer in self.layers:

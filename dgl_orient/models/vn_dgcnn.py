@@ -21,7 +21,7 @@ from ..geometry import subtract_centroid
 from ..graph import knn_graph
 from ..nn.pointwise_mlp import PointwiseMLP
 from ..nn.vector_neurons import VectorNeuron, VNEdgeConv, VNFrames, cloud_mean, combine, products
-from .blocks import ModelInputs, check_head, global_pool, model_inputs
+from .blocks import ModelInputs, check_head, feature_vectors, global_pool, model_inputs
 from .segmentation import PointOutput, PointReadout, one_hot_category
 
 __all__ = ["VNDGCNN", "VNDGCNNSeg"]
@@ -62,8 +62,7 @@ class VNEdgeConvs(nn.Module):
         ``(3, N, 3)``."""
         num_points = inputs.batch_num_nodes
         pos = subtract_centroid(inputs.pos, num_points.cpu())
-        vec = pos.unsqueeze(1) if inputs.vec is None else torch.cat([pos.unsqueeze(1), inputs.vec], 1)
-        vec = vec.movedim(2, 0)  # (3, N, C)
+        vec = torch.cat([pos.unsqueeze(1), *feature_vectors(inputs, pos)], 1).movedim(2, 0)  # (3, N, C)
         graph = knn_graph(pos, self.k, num_points)
         outputs = [self.convs[0](graph, vec)]
         for conv in self.convs[1:]:
@@ -103,6 +102,9 @@ class VNDGCNN(nn.Module):
         Whether the neighbours of each layer are the nearest ones in its input vectors.
     dropout : float
         Dropout in the head.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``: the
+        lengths of as many more vectors from the centroid.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
@@ -124,14 +126,17 @@ class VNDGCNN(nn.Module):
         k: PositiveInt = 20,
         dynamic: bool = True,
         dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
-        check_integers(0, in_vectors=in_vectors)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
         check_integer_lists(1, widths=widths)
         check_head(head_feats, dropout, num_classes=num_classes, embed_vectors=embed_vectors)
-        self.in_vectors = in_vectors
-        self.backbone = VNEdgeConvs(in_vectors, [[each] for each in widths], embed_vectors, k, dynamic)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        self.backbone = VNEdgeConvs(
+            in_feats + in_vectors, [[each] for each in widths], embed_vectors, k, dynamic
+        )
         sizes = (12 * embed_vectors, *head_feats)
         self.head = PointwiseMLP(*sizes, dropout=dropout, bias=True)
         self.logits = nn.Linear(self.head.out_feats, num_classes)
@@ -155,7 +160,7 @@ class VNDGCNN(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        inputs = model_inputs(graph, self, 0, self.in_vectors)
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
         _, invariants, _ = self.backbone(inputs)
         return self.logits(self.head(global_pool(inputs.batch_num_nodes, invariants)))
 
@@ -192,6 +197,9 @@ class VNDGCNNSeg(nn.Module):
         Whether the neighbours of each layer are the nearest ones in its input vectors.
     dropout : float
         Dropout in the head.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``: the
+        lengths of as many more vectors from the centroid.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
@@ -218,20 +226,21 @@ class VNDGCNNSeg(nn.Module):
         k: PositiveInt = 40,
         dynamic: bool = True,
         dropout: Probability = 0.5,
+        in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
-        check_integers(0, in_vectors=in_vectors, num_categories=num_categories)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors, num_categories=num_categories)
         check_integers(category_feats=category_feats)
         for layer in widths:
             check_integer_lists(1, widths=layer)
         check_head(head_feats, dropout, num_outputs=num_outputs, embed_vectors=embed_vectors)
-        self.in_vectors, self.num_categories = in_vectors, num_categories
-        self.backbone = VNEdgeConvs(in_vectors, widths, embed_vectors, k, dynamic)
+        self.in_feats, self.in_vectors, self.num_categories = in_feats, in_vectors, num_categories
+        self.backbone = VNEdgeConvs(in_feats + in_vectors, widths, embed_vectors, k, dynamic)
         conditioned = (num_categories, category_feats) if num_categories else (0,)
         self.category = PointwiseMLP(*conditioned)
-        in_feats = 3 * self.backbone.num_vectors + 6 * embed_vectors + self.category.out_feats
-        self.head = PointwiseMLP(in_feats, *head_feats, dropout=dropout)
+        head_inputs = 3 * self.backbone.num_vectors + 6 * embed_vectors + self.category.out_feats
+        self.head = PointwiseMLP(head_inputs, *head_feats, dropout=dropout)
         self.readout = PointReadout(self.head.out_feats, num_outputs, out)
 
     @classmethod
@@ -256,7 +265,7 @@ class VNDGCNNSeg(nn.Module):
         Tensor
             Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
         """
-        inputs = model_inputs(graph, self, 0, self.in_vectors)
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
         num_points = inputs.batch_num_nodes
         vec, invariants, frames = self.backbone(inputs)
         pooled = segment_max(num_points, invariants)

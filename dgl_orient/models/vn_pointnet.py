@@ -23,7 +23,7 @@ from ..graph import knn_graph
 from ..nn.edge_ops import edge_ops
 from ..nn.pointwise_mlp import PointwiseMLP
 from ..nn.vector_neurons import VectorNeuron, VNBatchNorm, VNFrames, cloud_mean, combine, products
-from .blocks import ModelInputs, check_head, model_inputs
+from .blocks import ModelInputs, check_head, feature_vectors, model_inputs
 from .segmentation import PointOutput, PointReadout, one_hot_category
 
 __all__ = ["VNPointNet", "VNPointNetSeg"]
@@ -109,8 +109,8 @@ class VNPointNetBackbone(nn.Module):
         edges = edge_ops(knn_graph(pos, self.k, inputs.batch_num_nodes))
         src, dst = edges.gather_src(pos), edges.gather_dst(pos)
         vectors = [src - dst, dst, torch.linalg.cross(src, dst)]
-        if inputs.vec is not None:
-            vectors += edges.gather_src(inputs.vec.flatten(1)).unflatten(1, (-1, 3)).unbind(1)
+        for vec in feature_vectors(inputs, pos):
+            vectors += edges.gather_src(vec.flatten(1)).unflatten(1, (-1, 3)).unbind(1)
         return edges.mean(self.edge(torch.stack(vectors, 2).movedim(1, 0)))
 
 
@@ -151,6 +151,9 @@ class VNPointNet(nn.Module):
         Sizes of the transform's neurons after it.
     dropout : float
         Dropout after the head's last hidden layer.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``: the
+        lengths of as many more vectors from the centroid.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
@@ -174,13 +177,14 @@ class VNPointNet(nn.Module):
         transform_vectors: Sequence[PositiveInt] = (21, 42, 341),
         transform_head_vectors: Sequence[PositiveInt] = (170, 85),
         dropout: Probability = 0.4,
+        in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
-        check_integers(0, in_vectors=in_vectors)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
         check_head(head_feats, dropout, num_classes=num_classes)
-        self.in_vectors = in_vectors
-        sizes = (in_vectors, widths, transformed_widths, embed_vectors, k)
+        self.in_feats, self.in_vectors = in_feats, in_vectors
+        sizes = (in_feats + in_vectors, widths, transformed_widths, embed_vectors, k)
         self.backbone = VNPointNetBackbone(*sizes, transform_vectors, transform_head_vectors)
         self.head = PointwiseMLP(6 * embed_vectors, *head_feats, bias=True, activation=nn.ReLU)
         self.dropout = nn.Dropout(dropout)
@@ -206,7 +210,7 @@ class VNPointNet(nn.Module):
         Tensor
             Logits of shape ``(B, num_classes)``.
         """
-        inputs = model_inputs(graph, self, 0, self.in_vectors)
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
         pooled = segment_max(inputs.batch_num_nodes, self.backbone(inputs).invariants)
         return self.logits(self.dropout(self.head(pooled)))
 
@@ -235,6 +239,9 @@ class VNPointNetSeg(nn.Module):
         Sizes of the head's hidden layers.
     dropout : float
         Dropout after the head's last hidden layer.
+    in_feats : int
+        Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``: the
+        lengths of as many more vectors from the centroid.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
 
@@ -262,13 +269,14 @@ class VNPointNetSeg(nn.Module):
         transform_vectors: Sequence[PositiveInt] = (21, 42, 341),
         transform_head_vectors: Sequence[PositiveInt] = (170, 85),
         dropout: Probability = 0.0,
+        in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
-        check_integers(0, in_vectors=in_vectors, num_categories=num_categories)
+        check_integers(0, in_feats=in_feats, in_vectors=in_vectors, num_categories=num_categories)
         check_head(head_feats, dropout, num_outputs=num_outputs)
-        self.in_vectors, self.num_categories = in_vectors, num_categories
-        sizes = (in_vectors, widths, transformed_widths, embed_vectors, k)
+        self.in_feats, self.in_vectors, self.num_categories = in_feats, in_vectors, num_categories
+        sizes = (in_feats + in_vectors, widths, transformed_widths, embed_vectors, k)
         self.backbone = VNPointNetBackbone(*sizes, transform_vectors, transform_head_vectors)
         all_feats = 3 * self.backbone.num_vectors + 12 * embed_vectors + num_categories
         self.head = PointwiseMLP(all_feats, *head_feats, bias=True, activation=nn.ReLU)
@@ -297,7 +305,7 @@ class VNPointNetSeg(nn.Module):
         Tensor
             Logits ``(N, num_outputs)``, or vectors ``(N, num_outputs, 3)``.
         """
-        inputs = model_inputs(graph, self, 0, self.in_vectors)
+        inputs = model_inputs(graph, self, self.in_feats, self.in_vectors)
         num_points = inputs.batch_num_nodes
         vec, invariants, frames = self.backbone(inputs)
         pooled = segment_max(num_points, invariants)

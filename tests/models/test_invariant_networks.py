@@ -119,18 +119,23 @@ def test_states_round_trip_and_all_parameters_learn(name):
 
 
 @pytest.mark.parametrize("name", WITH_VECTORS)
-def test_further_vectors_rotate_with_the_points(name):
-    def fn(pos, batch_num_nodes=None, *, vec):
+def test_further_vectors_rotate_with_the_points_and_features_do_not(name):
+    def fn(pos, batch_num_nodes=None, **inputs):
         graph = dgl_orient.point_cloud(pos, batch_num_nodes)
-        graph.ndata["vec"] = vec
+        graph.ndata.update(inputs)
         return model(graph)
 
     pos = ball(sum(SIZES))
-    vectors = {"vec": torch.randn(sum(SIZES), 3, 3, generator=generator(7), dtype=torch.float64)}
-    model = MODELS[name](in_vectors=3).double().eval()
-    assert_equivariant(fn, pos, KIND[name], SIZES, PER[name], vectors=vectors, trials=1)
-    result, changed = fn(pos, SIZES, **vectors), fn(pos, SIZES, vec=-vectors["vec"])
-    assert (changed - result).abs().max() > 1e-4 * result.abs().max()
+    feat, vec = (
+        torch.randn(sum(SIZES), *shape, generator=generator(7), dtype=torch.float64)
+        for shape in ((2,), (3, 3))
+    )
+    model = MODELS[name](in_feats=2, in_vectors=3).double().eval()
+    inputs = dict(scalars={"feat": feat}, vectors={"vec": vec})
+    assert_equivariant(fn, pos, KIND[name], SIZES, PER[name], trials=1, **inputs)
+    result = fn(pos, SIZES, feat=feat, vec=vec)
+    for changed in (fn(pos, SIZES, feat=-feat, vec=vec), fn(pos, SIZES, feat=feat, vec=-vec)):
+        assert (changed - result).abs().max() > 1e-6 * result.abs().max()
 
 
 def test_vectors_of_riconv_do_not_rotate():

@@ -56,6 +56,28 @@ def test_scalars_are_invariant(cls):
     assert_symmetric(network, "invariant", molecule_graph([7, 1, 5, 2]))
 
 
+@pytest.mark.parametrize("cls", NETWORKS)
+def test_further_features_of_atoms_are_invariant_and_count(cls):
+    graph = molecule_graph([7, 5])
+    feat = torch.randn(12, 2, dtype=FLOAT64, generator=torch.Generator().manual_seed(0))
+    network = untrained(cls, in_feats=2)
+
+    def function(pos, batch_num_nodes, element, feat):
+        other = point_cloud(pos, batch_num_nodes)
+        other.ndata.update(element=element.long(), feat=feat)
+        return network(other)
+
+    scalars = {"element": graph.ndata["element"].double(), "feat": feat}
+    assert_equivariant(function, graph.ndata["pos"], "invariant", [7, 5], per="cloud", scalars=scalars)
+    with torch.no_grad():
+        result, changed = (
+            function(graph.ndata["pos"], [7, 5], scalars["element"], each) for each in (feat, -feat)
+        )
+    assert (result - changed).abs().min() > 1e-6
+    with pytest.raises(DGLError, match="in_feats=2"):
+        network(graph)
+
+
 @pytest.mark.parametrize("cls", [OrientedMol, PaiNN])
 @pytest.mark.parametrize("out", ["vectors", "tensors"])
 def test_vectors_and_tensors_are_equivariant(cls, out):
