@@ -15,7 +15,7 @@ from .edge_ops import GraphEdges, RegularEdges, gather_rows
 __all__ = ["message_passing"]
 
 # Number of edges per chunk: few enough for their features to stay in a core's cache.
-_CHUNK_EDGES = 1 << 13
+_CHUNK_EDGES = 1 << 14
 
 
 def message_passing(

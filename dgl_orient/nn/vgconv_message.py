@@ -100,6 +100,8 @@ class VGConvMessage(nn.Module):
             Scalars ``(N, out_feats)`` and vectors ``(3, N, out_vectors)``.
         """
         edge_feat, edge_vec = edge_features(edges, vec, self.edges)
+        if self.node_vectors == 0 and len(self.gvps) == 1 and self.gvps[0].gate is not None:
+            return self._mean_of_multiples(edges, edge_feat, edge_vec, *mapped)
         first, *inner = self.gvps
         last = inner.pop() if inner and inner[-1].is_linear else None
         weight = first.hidden.weight[:, -1].contiguous()
@@ -124,6 +126,20 @@ class VGConvMessage(nn.Module):
         inputs = [edges.mean(feat), edges.mean(norm(last.hidden(vec), dim=0))]
         has_neighbours = edges.mean(torch.ones_like(feat[:, :1]))  # 0 or 1
         return last.scalar(torch.cat(inputs, 1)) * has_neighbours, last.vector(last.hidden(mean(vec)))
+
+    def _mean_of_multiples(
+        self, edges: EdgeOps, edge_feat: Tensor, edge_vec: Tensor, *mapped: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """One gated GVP if nodes have no vectors: its linear map of multiples acts on nodes."""
+        gvp = self.gvps[0]
+        weight = gvp.hidden.weight[:, -1].contiguous()
+        lengths = norm(edge_vec, keepdim=True) * weight.abs()  # (E, hidden_vectors)
+        feat = self._preactivation([edge_feat, lengths], *mapped)
+        if gvp.activation is not None:
+            feat = gvp.activation(feat)
+        gate = gvp.vector_activation(gvp.gate(feat))
+        vec = edges.mean_outer(edge_vec, gate) * (gvp.vector.weight @ weight)
+        return edges.mean(feat), vec
 
     def _preactivation(self, edge_values: list[Tensor], *mapped: Tensor) -> Tensor:
         """The first GVP's scalars from those of the edge and the lengths of the hidden vectors."""
