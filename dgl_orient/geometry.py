@@ -231,7 +231,7 @@ class _Norm(torch.autograd.Function):
         squares = vec.new_zeros(())
         for part in vec.unbind(dim):
             squares = torch.addcmul(squares, part, part)
-        return squares.clamp_min(torch.finfo(vec.dtype).tiny).sqrt()
+        return squares.clamp_min_(torch.finfo(vec.dtype).tiny).sqrt_()
 
     @staticmethod
     def setup_context(ctx, inputs: tuple[Tensor, int], length: Tensor) -> None:

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 import yaml
 
-from dgl_orient.config import registry
+from dgl_orient.config import plugins, registry
 from dgl_orient.train.settings import Settings
 from tests.readme import DOCS, TOP
 from tools.run_tutorials import TUTORIALS
@@ -159,7 +159,7 @@ def test_what_documentation_refers_to_is_in_the_api_reference(generated):
     identities = {id(each) for each in documented}
     docstrings = [each.__doc__ or "" for each in documented if isinstance(each, (type, types.FunctionType))]
     found = _REFERENCE.findall("\n".join([*map(text_of, PAGES), *docstrings]))
-    names = {role or code for role, code in found} - listed - {registry._GROUP}  # of entry points
+    names = {role or code for role, code in found} - listed - {plugins._GROUP}  # of entry points
     values = {name: pkgutil.resolve_name(name) for name in names}
     owners = {name: pkgutil.resolve_name(name.rpartition(".")[0]) for name in names}
     missing = {name for name in names if not {id(values[name]), id(owners[name])} & identities}

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import dgl_orient
-from dgl_orient.config import registry
+from dgl_orient.config import plugins, registry
 from dgl_orient.go import cli
 from dgl_orient.weights import pretrained_models
 from tests.clouds import ball
@@ -160,7 +160,7 @@ def test_extras_and_versions_that_are_named_fit():
 def test_the_group_of_entry_points_is_the_one_that_is_read():
     page = DOCS / "own_data.md"
     (block,) = (code.text for code in all_code(page) if code.language == "ini")
-    assert f"\n{registry._GROUP} =\n" in block and f"`{registry._GROUP}`" in page.read_text("utf-8")
+    assert f"\n{plugins._GROUP} =\n" in block and f"`{plugins._GROUP}`" in page.read_text("utf-8")
 
 
 def test_the_network_of_the_example_is_rotation_invariant(reader):

@@ -8,20 +8,17 @@ they are DGL's kernels.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import dgl
 import torch
 from dgl import DGLGraph
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..graph.topology import in_degrees, neighbour_matrix
 from .precision import matmul_is_exact
 
-__all__ = ["EdgeOps", "GraphEdges", "RegularEdges", "edge_ops", "message_passing"]
-
-# Number of edges per chunk: few enough for their features to stay in a core's cache.
-_CHUNK_EDGES = 1 << 14
+__all__ = ["EdgeOps", "GraphEdges", "RegularEdges", "edge_ops", "gather_rows"]
 
 
 def edge_ops(graph: DGLGraph) -> EdgeOps:
@@ -114,20 +111,21 @@ class RegularEdges(EdgeOps):
         self.src = neighbours.flatten()
 
     def gather_src(self, values: Tensor) -> Tensor:
-        if values.ndim == 2:
-            return values.index_select(0, self.src)
-        return _IndexRows.apply(values, self.src)
+        return next(iter(gather_rows(values, [self.src])))
 
     def gather_dst(self, values: Tensor) -> Tensor:
         return values.unsqueeze(-2).expand(*values.shape[:-1], self.k, -1).flatten(-3, -2)
 
     def add_src_dst(self, src: Tensor | None, dst: Tensor | None) -> Tensor:
-        if src is None:
+        return self.add_dst(None if src is None else self.gather_src(src), dst)
+
+    def add_dst(self, values: Tensor | None, dst: Tensor | None) -> Tensor:
+        """Values of edges plus those of the destinations, in place; one of them may be None."""
+        if values is None:
             return self.gather_dst(dst)
-        values = self.gather_src(src)
-        if dst is None:
-            return values
-        return (values.unflatten(-2, (-1, self.k)) + dst.unsqueeze(-2)).flatten(-3, -2)
+        if dst is not None:
+            values.unflatten(-2, (-1, self.k)).add_(dst.unsqueeze(-2))
+        return values
 
     def sum(self, values: Tensor) -> Tensor:
         return values.unflatten(-2, (-1, self.k)).sum(-2)
@@ -158,76 +156,30 @@ class RegularEdges(EdgeOps):
         return self.sum_outer(a.unsqueeze(1), b.unsqueeze(1)).movedim(1, 0) / self.k
 
 
-class _IndexRows(torch.autograd.Function):
-    """Rows of each matrix ``(..., N, C)``. PyTorch's gradient of it is slow for more than one matrix."""
+def gather_rows(values: Tensor, indices: Sequence[Tensor]) -> Iterable[Tensor]:
+    """The rows of matrices ``(..., N, C)`` for each index tensor; one after the other without gradients."""
+    if torch.is_grad_enabled() and values.requires_grad:
+        return _GatherRows.apply(values, *indices)
+    return (values.index_select(-2, index) for index in indices)
+
+
+class _GatherRows(torch.autograd.Function):
+    """PyTorch's gradient would make a tensor of all rows for each index, and is slow for several matrices."""
 
     @staticmethod
-    def forward(ctx, values: Tensor, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        ctx.num_rows = values.shape[-2]
-        return values.index_select(-2, rows)
+    def forward(ctx, values: Tensor, *indices: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*indices)
+        ctx.shape = values.shape
+        return tuple(values.index_select(-2, index) for index in indices)
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
-        (rows,) = ctx.saved_tensors
-        zeros = gradient.new_zeros(ctx.num_rows, gradient.shape[-1])
-        matrices = gradient.reshape(-1, *gradient.shape[-2:])
-        sums = torch.stack([zeros.index_add(0, rows, matrix) for matrix in matrices])
-        return sums.view(*gradient.shape[:-2], *sums.shape[-2:]), None
-
-
-def message_passing(
-    module: nn.Module,
-    graph: DGLGraph,
-    src: Sequence[Tensor | None],
-    dst: Sequence[Tensor | None],
-) -> tuple[Tensor, ...]:
-    r"""Apply a module to the sums :math:`u_j + v_i` on the edges.
-
-    Values of edges are k times larger than values of nodes. Without gradients they are computed for a chunk
-    of destinations at a time, so that they stay in the CPU's cache and a million points need little memory.
-
-    Parameters
-    ----------
-    module : Module
-        Called with :class:`EdgeOps` and the sums, of shape ``(..., E, C)`` each, it returns tensors of shape
-        ``(..., N_dst, D)``. It must reduce over the edges of each destination and use no random numbers.
-    graph : DGLGraph
-        A graph with one edge type.
-    src, dst : sequence of Tensor or None
-        The values u, ``(..., N_src, C)``, and v, ``(..., N_dst, C)``, of each sum; one of them may be None.
-
-    Returns
-    -------
-    tuple of Tensor
-        The results of the module.
-    """
-    given = [values for values in (*src, *dst) if values is not None]
-    neighbours = None if given[0].is_cuda else neighbour_matrix(graph)
-    if neighbours is None:
-        edges = GraphEdges(graph)
-    elif torch.is_grad_enabled() and any(x.requires_grad for x in (*given, *module.parameters())):
-        # The backward pass needs the values of all edges, and storing them is faster than recomputing them.
-        edges = RegularEdges(neighbours)
-    else:
-        return _chunked_message_passing(module, neighbours, src, dst)
-    return module(edges, *map(edges.add_src_dst, src, dst))
-
-
-def _chunked_message_passing(module: nn.Module, neighbours: Tensor, src, dst) -> tuple[Tensor, ...]:
-    num_dst, k = neighbours.shape
-    step = max(1, _CHUNK_EDGES // k)
-    results: list[Tensor] = []
-    for start in range(0, num_dst, step):
-        chunk = slice(start, start + step)
-        edges = RegularEdges(neighbours[chunk])
-        dst_chunk = [None if values is None else values[..., chunk, :] for values in dst]
-        outputs = module(edges, *map(edges.add_src_dst, src, dst_chunk))
-        if not results:
-            results = [x.new_empty(*x.shape[:-2], num_dst, x.shape[-1]) for x in outputs]
-        for result, output in zip(results, outputs):
-            result[..., chunk, :] = output
-    return tuple(results)
+    def backward(ctx, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        num_matrices = ctx.shape[:-2].numel()
+        totals = [gradients[0].new_zeros(ctx.shape[-2:]) for _ in range(num_matrices)]
+        for index, gradient in zip(ctx.saved_tensors, gradients):
+            for total, rows in zip(totals, gradient.reshape(num_matrices, *gradient.shape[-2:])):
+                total.index_add_(0, index, rows)
+        return torch.stack(totals).view(ctx.shape), *(None for _ in gradients)
 
 
 def _nodes_first(values: Tensor) -> Tensor:

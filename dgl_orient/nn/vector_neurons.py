@@ -13,7 +13,8 @@ from torch.nn.functional import linear
 
 from .._segment import segment_mean
 from ..geometry import norm
-from .edge_ops import EdgeOps, edge_ops, message_passing
+from .edge_ops import EdgeOps, edge_ops
+from .message_passing import message_passing
 
 __all__ = ["VNBatchNorm", "VNEdgeConv", "VNFrames", "VectorNeuron", "cloud_mean", "combine", "products"]
 
@@ -110,7 +111,7 @@ class VNEdgeConv(nn.Module):
 
 
 class VNMessages(nn.ModuleList):
-    """The neurons of edges and the mean over them, for :func:`~dgl_orient.nn.edge_ops.message_passing`."""
+    """The neurons of edges and the mean over them, a module for ``message_passing``."""
 
     def forward(self, edges: EdgeOps, mapped: Tensor) -> tuple[Tensor]:
         """From both linear maps of the first neuron on edges, ``(3, E, C)``."""

@@ -20,8 +20,8 @@ from .._validation import (
     src_dst_positions,
 )
 from .edge_features import EdgeFeatures
-from .edge_ops import message_passing
-from .gvp import GVP, Activation
+from .gvp import GVP, Activation, tanh
+from .message_passing import message_passing
 from .reset import reset_children
 from .vgconv_message import VGConvMessage
 
@@ -82,7 +82,7 @@ class VGConv(nn.Module):
         edges: EdgeFeatures = "radial",
         message_layers: int = 1,
         activation: Activation | None = torch.nn.functional.silu,
-        vector_activation: Activation | None = torch.tanh,
+        vector_activation: Activation | None = tanh,
         vector_gate: bool = True,
         dropout: float = 0.0,
     ) -> None:

@@ -104,26 +104,33 @@ class VGConvMessage(nn.Module):
             return self._mean_of_multiples(edges, edge_feat, edge_vec, *mapped)
         first, *inner = self.gvps
         last = inner.pop() if inner and inner[-1].is_linear else None
-        axes = edge_vec.T.contiguous().unsqueeze(2)  # (3, E, 1)
         weight = first.hidden.weight[:, -1].contiguous()
-        # (3, E, hidden_vectors)
-        hidden = torch.addcmul(mapped[-1], axes, weight) if self.node_vectors else axes * weight
+        if self.node_vectors:
+            axes = edge_vec.T.contiguous().unsqueeze(2)  # (3, E, 1)
+            hidden = torch.addcmul(mapped[-1], axes, weight)  # (3, E, hidden_vectors)
+        else:  # all vectors are multiples of the edge's direction: their factors are (1, E, hidden_vectors)
+            length = norm(edge_vec, keepdim=True)
+            hidden = (length * weight).unsqueeze(0)
+            direction = edge_vec / length
+
+        def mean(vec: Tensor) -> Tensor:
+            return edges.mean(vec) if self.node_vectors else edges.mean_outer(direction, vec[0])
+
         preactivation = self._preactivation([edge_feat, norm(hidden, dim=0)], *mapped)
         feat, vec = first.activate(preactivation, hidden)
         for gvp in inner:
             feat, vec = gvp.forward_axes_first(feat, vec)
         if last is None:
-            return edges.mean(feat), edges.mean(vec)
+            return edges.mean(feat), mean(vec)
         # The mean of a linear map is the map of the mean, so the last GVP is applied to nodes, not to edges.
-        hidden = last.hidden(vec)
-        inputs = [edges.mean(feat), edges.mean(norm(hidden, dim=0))]
+        inputs = [edges.mean(feat), edges.mean(norm(last.hidden(vec), dim=0))]
         has_neighbours = edges.mean(torch.ones_like(feat[:, :1]))  # 0 or 1
-        return last.scalar(torch.cat(inputs, 1)) * has_neighbours, last.vector(edges.mean(hidden))
+        return last.scalar(torch.cat(inputs, 1)) * has_neighbours, last.vector(last.hidden(mean(vec)))
 
     def _mean_of_multiples(
         self, edges: EdgeOps, edge_feat: Tensor, edge_vec: Tensor, *mapped: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """If nodes have no vectors, all vectors of a message are multiples of the edge's vector."""
+        """One gated GVP if nodes have no vectors: its linear map of multiples acts on nodes."""
         gvp = self.gvps[0]
         weight = gvp.hidden.weight[:, -1].contiguous()
         lengths = norm(edge_vec, keepdim=True) * weight.abs()  # (E, hidden_vectors)

@@ -273,6 +273,11 @@ class _Parts(_Unnamed):
 class _PartsOfTwo(_Parts):
     num_classes, class_parts = None, [(0,), (1,)]
 
+    def process(self):
+        super().process()
+        parts = np.repeat(np.arange(self.size) % 2, 40)  # a cloud has the part of its category
+        self.clouds.node["part"] = parts
+
 
 @pytest.mark.parametrize(
     "pipeline, cls, category",

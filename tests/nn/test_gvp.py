@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from dgl_orient.nn import GVP
+from dgl_orient.nn.gvp import tanh
 from dgl_orient.testing import assert_equivariant
 from tests.clouds import ball
 
@@ -75,3 +76,12 @@ def test_reset_parameters_changes_all_weights():
     before = [p.clone() for p in gvp.parameters() if p.ndim == 2]
     gvp.reset_parameters()
     assert all(not torch.equal(a, b) for a, b in zip(before, (p for p in gvp.parameters() if p.ndim == 2)))
+
+
+def test_tanh_and_its_derivatives_are_those_of_pytorch():
+    x = torch.linspace(-50, 50, 1001, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(tanh(x), torch.tanh(x), rtol=0, atol=1e-14)
+    first, expected = (torch.autograd.grad(f(x).sum(), x, create_graph=True)[0] for f in (tanh, torch.tanh))
+    torch.testing.assert_close(first, expected, rtol=0, atol=1e-14)
+    second, expected = (torch.autograd.grad(each.sum(), x)[0] for each in (first, expected))
+    torch.testing.assert_close(second, expected, rtol=0, atol=1e-14)
