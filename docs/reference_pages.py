@@ -40,15 +40,24 @@ MODULES = (
 )
 #: The modules of a package whose names are public, though the package does not have them.
 PARTS = {
-    "dgl_orient.nn": ("cell_conv", "edge_features", "input_features", "orientation_head", "projection"),
+    "dgl_orient.nn": (
+        "cell_conv",
+        "edge_features",
+        "input_features",
+        "local_frames",
+        "orientation_head",
+        "projection",
+        "xconv",
+    ),
     "dgl_orient.models": (
         "atom_orientation",
         "molecule_readout",
         "orientation_encoder",
         "particle_orientation",
         "tracing",
+        "tensor_field",
     ),
-    "dgl_orient.train": ("finetune", "settings"),
+    "dgl_orient.train": ("finetune", "part_loss", "settings"),
     "dgl_orient.zoo": (
         "any_clouds",
         "calibration",
