@@ -271,7 +271,7 @@ class _Parts(_Unnamed):
 
 
 class _PartsOfTwo(_Parts):
-    num_classes, class_parts = None, [(0,), (1,)]
+    num_classes, class_parts = None, [(0, 1), (0, 1)]
 
     def process(self):
         super().process()
