@@ -28,7 +28,7 @@ def message_passing(
 
     Values of edges are k times larger than values of nodes. They are computed for a chunk of destinations at
     a time, so that they stay in the CPU's cache, and tensors are small enough for the allocator to use their
-    memory again: that of large ones is mapped anew by every operation. Without gradients a million points
+    memory again: every operation has to map large ones again. Without gradients a million points
     need little memory.
 
     Parameters
