@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PAPER", "TUNED", "make_tables", "plots", "robustness_table", "summary"]
 
+#: Epochs of the trainings that compare networks.
+EQUAL_EPOCHS = 4
 #: The pretrained network, fine-tuned for each category.
 TUNED = "oriented-pointnet2-per-category"
 
@@ -140,8 +142,21 @@ def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
         "machine": describe_machine(next(iter(runs.values()))["machine"]),
         "miou": table(head, rows),
         "categories": table(["network", *ShapeNetPart.class_names], categories),
+        "equal": _equal_budget(runs),
         "commands": "\n".join(record["command"] for record in runs.values()),
     }
+
+
+def _equal_budget(runs: Mapping[str, Record]) -> str:
+    """Networks trained from random weights for :data:`EQUAL_EPOCHS`."""
+    rows = []
+    for name, record in sorted(runs.items()):
+        if not name.endswith(f"_{EQUAL_EPOCHS}_0"):
+            continue
+        for protocol, test in record["tests"].items():
+            scores = (_percent(test[metric]) for metric in ("class_miou", "instance_miou"))
+            rows.append([name.split("_")[0], _HEADS[protocol], *scores, _cpu_hours([record])])
+    return table(["network", "protocol", "class mIoU", "instance mIoU", "CPU hours"], rows)
 
 
 def robustness_table(record: Record | None) -> dict[str, str]:
