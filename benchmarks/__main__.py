@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from . import knn, layer, loading, network, orientation, precision, recipes, scaling, stages
+from . import knn, layer, loading, network, precision, recipes, scaling, stages
 from .report import store
 
-MODULES = (knn, layer, loading, network, orientation, precision, recipes, scaling, stages)
+MODULES = (knn, layer, loading, network, precision, recipes, scaling, stages)
 BENCHMARKS = {module.__name__.rpartition(".")[2]: module.run for module in MODULES}
 
 

@@ -76,12 +76,6 @@ _HIERARCHY = {
         "ema_decay": 0.999,
     },
 }
-#: Its orientations repeat between samples of a shape.
-_REPEATABLE = {
-    "name": "oriented-pointnet2",
-    "dropout": 0.3,
-    "orientation": {"neighbour_offset": False},
-}
 #: Long trainings: changes of the protocols' recipe for a network, the oriented DGCNN unless named.
 LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "same": {},
@@ -89,20 +83,15 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "augmented": _MORE_POINTS | {"general_pipeline": {"augmentation": _MORE_AUGMENTATION}},
     # A hierarchy has few points in the wide layers, so that 448 of them cost as much as 256 before.
     "hierarchy": {"model": {"name": "oriented-pointnet2", "dropout": 0.2}} | _HIERARCHY,
-    "hierarchy-augmented": {
-        "model": _REPEATABLE,
-        "data": _HIERARCHY["data"],
-        "general_pipeline": _HIERARCHY["general_pipeline"]
-        | {
-            "augmentation": _HIERARCHY["general_pipeline"]["augmentation"]
-            | {"anisotropic_scale": [0.67, 1.5], "jitter": 0.01}
+    # Orientations repeat between samples of a shape.
+    "hierarchy-repeatable": {
+        "model": {
+            "name": "oriented-pointnet2",
+            "dropout": 0.2,
+            "orientation": {"neighbour_offset": False},
         },
-    },
-    # Initialised from the one above: shapes as they are in validation.
-    "hierarchy-refined": {
-        "model": _REPEATABLE,
         "data": _HIERARCHY["data"],
-        "general_pipeline": _HIERARCHY["general_pipeline"] | {"optimizer": _OPTIMIZER | {"lr": 0.001}},
+        "general_pipeline": _HIERARCHY["general_pipeline"] | {"bf16": True},
     },
     # Scans are noisy and have gaps, against which the networks above are not robust (`robustness`).
     "robust": _MORE_POINTS
