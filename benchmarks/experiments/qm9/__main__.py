@@ -11,14 +11,14 @@ from ..command_line import add_command, make_parser, run
 from ..results_page import write_results
 from ..training import Folders
 from .plots import plots
-from .recipes import MODELS, TARGETS, TENSOR_MODELS
+from .recipes import MODELS, NETWORKS, TENSOR_MODELS
 from .results import Results
 from .tables import make_tables
-from .training import measure_speed, train_ablation, train_efficiency, train_protocol, train_tensors
+from .training import measure_speed, train_protocol, train_tensors
 
 _EXAMPLES = """\
   OMP_NUM_THREADS=1 python -m benchmarks.experiments.qm9 speed --cpu-hours 3
-  OMP_NUM_THREADS=1 python -m benchmarks.experiments.qm9 protocol --target u0 --models oriented-mol
+  OMP_NUM_THREADS=1 python -m benchmarks.experiments.qm9 protocol --models oriented-mol egnn
   python -m benchmarks.experiments.qm9 tensor --models augmented --epochs 2 --quick
   python -m benchmarks.experiments.qm9 summary"""
 
@@ -36,26 +36,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--size", type=int, default=10_000, help="number of training molecules")
     command.add_argument("--cpu-hours", type=float, default=3.0, help="of a training, default %(default)s")
     command.add_argument("--batches", type=int, default=20, help="that are measured of an epoch")
-    command = add_command(commands, "protocol", "train networks for a scalar target", train_protocol)
-    command.add_argument("--target", choices=TARGETS, required=True)
-    command.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    command = add_command(commands, "protocol", "train networks for all scalar targets", train_protocol)
+    command.add_argument("--models", nargs="+", choices=NETWORKS, default=MODELS)
     command.add_argument("--size", type=int, default=10_000, help="number of training molecules")
     command.add_argument("--epochs", type=int, help=epochs)
     command = add_command(commands, "tensor", "train networks for polarizability tensors", train_tensors)
     command.add_argument("--models", nargs="+", choices=TENSOR_MODELS, default=tuple(TENSOR_MODELS))
     command.add_argument("--size", type=int, default=10_000, help="number of training molecules")
     command.add_argument("--epochs", type=int, help=epochs)
-    command = add_command(
-        commands, "ablation", "train oriented-mol with one change at a time", train_ablation
-    )
-    command.add_argument("--target", choices=TARGETS, default="u0")
-    command.add_argument("--size", type=int, default=10_000, help="number of training molecules")
-    command.add_argument("--epochs", type=int, default=30)
-    command = add_command(
-        commands, "efficiency", "train on 1,000 to 30,000 molecules for as many steps", train_efficiency
-    )
-    command.add_argument("--target", choices=TARGETS, default="u0")
-    command.add_argument("--epochs", type=int, default=30, help="of 10,000 molecules")
     add_command(commands, "summary", "render all records as tables and plots", _summary)
     return parser
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..results_page import add_legend
-from .recipes import TARGETS, TRAIN_SIZES
-from .results import Results, error_of
-from .tables import EFFICIENCY_TARGET, efficiency_epochs
-from .training import EFFICIENCY_MODELS
+from .recipes import MODELS, TARGETS, TENSOR_MODELS
+from .results import EFFICIENCY_MODELS, Results, error_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["plots"]
@@ -31,37 +30,36 @@ _COLOURS = {
 def plots(results: Results) -> dict[str, Callable[[Figure], None]]:
     """The plots for which there are records, by file names."""
     possible = {
-        "error_against_time.png": (_error_against_time, _targets(results)),
-        "data_efficiency.png": (_data_efficiency, efficiency_epochs(results)),
+        "error_against_time.png": (_error_against_time, results.runs),
+        "data_efficiency.png": (_data_efficiency, results.efficiency()),
     }
     return {name: partial(plot, results=results) for name, (plot, records) in possible.items() if records}
 
 
-def _targets(results: Results) -> list[str]:
-    return [target for target in (*TARGETS, "polarizability") if results.trainings(target)]
-
-
 def _error_against_time(figure: Figure, results: Results) -> None:
-    targets = _targets(results)
-    figure.set_size_inches(4.2 * len(targets), 3.8)
-    for axes, target in zip(figure.subplots(1, len(targets), squeeze=False)[0], targets):
-        for (size, model), record in results.trainings(target).items():
-            hours = (record["cpu_seconds_per_epoch"] or 0) / 3600 * np.arange(1, record["epochs"] + 1)
-            best = np.minimum.accumulate(record["val_curve"])
-            axes.plot(hours, best, color=_COLOURS[model], label=f"{model}, {size:,}")
-        axes.set(yscale="log", title=target, xlabel="CPU hours", ylabel="best validation error so far")
+    kinds = {"scalars": MODELS, "polarizability": TENSOR_MODELS}
+    for axes, (kind, models) in zip(_row(figure, len(kinds)), kinds.items()):
+        for (size, model), record in results.trainings(kind).items():
+            if model in models:
+                hours = (record["cpu_seconds_per_epoch"] or 0) / 3600 * np.arange(1, record["epochs"] + 1)
+                best = np.minimum.accumulate(record["val_curve"])
+                axes.plot(hours, best, color=_COLOURS[model], label=f"{model}, {size:,}")
+        axes.set(yscale="log", title=kind, xlabel="CPU hours", ylabel="best validation error so far")
         add_legend(axes)
 
 
 def _data_efficiency(figure: Figure, results: Results) -> None:
-    figure.set_size_inches(5.5, 4.2)
-    axes = figure.subplots()
-    records = results.efficiency(EFFICIENCY_TARGET, efficiency_epochs(results))
-    for model in EFFICIENCY_MODELS:
-        points = [(size, error_of(records[model, size])) for size in TRAIN_SIZES if (model, size) in records]
-        if points:
-            axes.plot(*zip(*points), "o-", color=_COLOURS[model], label=model)
-    axes.set(xscale="log", yscale="log", title=EFFICIENCY_TARGET, xlabel="training molecules")
-    axes.set_ylabel("test MAE, eV")
-    axes.set_xticks(TRAIN_SIZES, [f"{size:,}" for size in TRAIN_SIZES])
-    add_legend(axes)
+    records = results.efficiency()
+    for axes, target in zip(_row(figure, len(TARGETS)), TARGETS):
+        for model in EFFICIENCY_MODELS:
+            points = [(size, error_of(records[model, size], target)) for m, size in records if m == model]
+            axes.plot(*zip(*sorted(points)), "o-", color=_COLOURS[model], label=model)
+        sizes = sorted({size for _, size in records})
+        axes.set(xscale="log", yscale="log", title=target, xlabel="training molecules", ylabel="test MAE")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        add_legend(axes)
+
+
+def _row(figure: Figure, number: int) -> Iterator[Axes]:
+    figure.set_size_inches(4.2 * number, 3.8)
+    return iter(figure.subplots(1, number))

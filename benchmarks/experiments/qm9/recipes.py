@@ -1,4 +1,4 @@
-"""What is trained: recipes of ``recipes/`` for other targets and sizes, all in the same loop."""
+"""What is trained: recipes of ``recipes/`` for all targets and other sizes, all in the same loop."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from dgl_orient.config.recipe import check, read
 
 from ..training import Run, one_of
 
-__all__ = [
-    "ABLATION",
-    "MODELS",
-    "TARGETS",
-    "TENSOR_MODELS",
-    "TRAIN_SIZES",
-    "ablation_run",
-    "efficiency_run",
-    "protocol_run",
-    "tensor_run",
-]
+__all__ = ["ABLATION", "MODELS", "NETWORKS", "TARGETS", "TENSOR_MODELS", "protocol_run", "tensor_run"]
 
 _RECIPES = Path(__file__).parents[3] / "recipes"
 _COMMAND = "python -m benchmarks.experiments.qm9"
 
+#: A network predicts all of them.
 TARGETS = ("alpha", "gap", "u0", "mu")
+#: The networks that are compared.
 MODELS = ("oriented-mol", "egnn", "schnet", "painn")
-
+#: Changes of oriented-mol, which has two orientations.
+ABLATION: Mapping[str, Mapping[str, object]] = {
+    "one-orientation": {"num_orientations": 1},
+    "four-orientations": {"num_orientations": 4},
+    "no-neighbour-orientation": {"neighbour_orientation": False},
+    "no-orientation": {"orientations": "none"},
+}
+#: The recipe of each network for scalars, and changes of its model.
+NETWORKS: Mapping[str, tuple[str, Mapping[str, object]]] = {name: (name, {}) for name in MODELS} | {
+    name: ("oriented-mol", changes) for name, changes in ABLATION.items()
+}
 #: Networks for tensors: the recipe of each, and changes of its model and data. The augmented network has
 #: scalar outputs in the axes of the coordinates, and sees its molecules rotated at random.
-TENSOR_MODELS: dict[str, tuple[str, Mapping[str, object], Mapping[str, object]]] = {
+TENSOR_MODELS: Mapping[str, tuple[str, Mapping[str, object], Mapping[str, object]]] = {
     "oriented-mol": ("oriented-mol", {}, {}),
     "painn": ("painn", {}, {}),
     "augmented": (
@@ -39,18 +41,6 @@ TENSOR_MODELS: dict[str, tuple[str, Mapping[str, object], Mapping[str, object]]]
         {"rotate": {"train": True, "val": True, "test": True}},
     ),
 }
-
-#: Changes of oriented-mol in the ablation; the first one is the network as it is.
-ABLATION: dict[str, dict[str, object]] = {
-    "two-orientations": {},
-    "one-orientation": {"num_orientations": 1},
-    "four-orientations": {"num_orientations": 4},
-    "no-neighbour-orientation": {"neighbour_orientation": False},
-    "none": {"orientations": "none"},
-}
-
-#: Training molecules for data efficiency.
-TRAIN_SIZES = (1_000, 3_000, 10_000, 30_000)
 
 # Of all networks, for a fair comparison.
 _TRAINING = {
@@ -65,20 +55,22 @@ _NUM_VALIDATION = 1_000
 _QUICK_SIZES = {"train": 20, "val": 3, "test": 3}
 
 
-def protocol_run(target: str, model: str, size: int, epochs: int, quick: bool = False) -> Run:
-    """The training of a network for a scalar target.
+def protocol_run(model: str, size: int, epochs: int, quick: bool = False) -> Run:
+    """The training of one of :data:`NETWORKS` for all scalar targets.
 
     Examples
     --------
     >>> from benchmarks.experiments.qm9.recipes import protocol_run
-    >>> run = protocol_run("u0", "schnet", 10_000, epochs=100)
+    >>> run = protocol_run("schnet", 10_000, epochs=100)
     >>> run.name, run.recipe["data"]["targets"], run.recipe["data"]["size"]["train"]
-    ('u0_schnet_10000_100', ['u0'], 10000)
+    ('scalars_schnet_10000_100', ['alpha', 'gap', 'u0', 'mu'], 10000)
     """
-    command = f"protocol --target {target} --models {model} --size {size} --epochs {epochs}"
-    recipe = _recipe("molprop", model, size, epochs)
-    recipe["data"]["targets"] = [target]
-    return _run(f"{target}_{model}_{size}_{epochs}", recipe, command, quick)
+    name, changes = one_of(NETWORKS, "model", model)
+    recipe = _recipe("molprop", name, size, epochs)
+    recipe["data"]["targets"] = list(TARGETS)
+    recipe["model"] |= changes
+    command = f"protocol --models {model} --size {size} --epochs {epochs}"
+    return _run(f"scalars_{model}_{size}_{epochs}", recipe, command, quick)
 
 
 def tensor_run(model: str, size: int, epochs: int, quick: bool = False) -> Run:
@@ -89,23 +81,6 @@ def tensor_run(model: str, size: int, epochs: int, quick: bool = False) -> Run:
     recipe["data"] |= copy.deepcopy(data)
     command = f"tensor --models {model} --size {size} --epochs {epochs}"
     return _run(f"polarizability_{model}_{size}_{epochs}", recipe, command, quick)
-
-
-def ablation_run(change: str, target: str, size: int, epochs: int, quick: bool = False) -> Run:
-    """The training of oriented-mol with one of the changes of :data:`ABLATION`."""
-    changes = one_of(ABLATION, "change", change)
-    if not changes:
-        return protocol_run(target, "oriented-mol", size, epochs, quick)
-    recipe = _recipe("molprop", "oriented-mol", size, epochs)
-    recipe["data"]["targets"] = [target]
-    recipe["model"] |= changes
-    command = f"ablation --target {target} --size {size} --epochs {epochs}"
-    return _run(f"ablation_{target}_{change}_{size}_{epochs}", recipe, command, quick)
-
-
-def efficiency_run(target: str, model: str, size: int, epochs: int, quick: bool = False) -> Run:
-    """The training on so many molecules with the number of steps of ``epochs`` epochs of 10,000."""
-    return protocol_run(target, model, size, max(1, epochs * 10_000 // size), quick)
 
 
 def _recipe(pipeline: str, model: str, size: int, epochs: int) -> dict[str, dict]:

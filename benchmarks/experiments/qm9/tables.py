@@ -3,66 +3,59 @@
 from __future__ import annotations
 
 from ..results_page import describe_machine, table
-from .recipes import TARGETS, TRAIN_SIZES
-from .results import Results, cpu_hours, error_of
-from .training import EFFICIENCY_MODELS
+from .recipes import MODELS, TARGETS
+from .results import EFFICIENCY_MODELS, Results, cpu_hours, error_of
 
-__all__ = ["EFFICIENCY_TARGET", "efficiency_epochs", "make_tables"]
+__all__ = ["make_tables"]
 
-EFFICIENCY_TARGET = "u0"
 _UNITS = {"alpha": "Bohr³", "gap": "eV", "u0": "eV", "mu": "D"}
+_COSTS = ["epochs", "CPU hours", "parameters"]
+_TARGETS = [f"{target}, {unit}" for target, unit in _UNITS.items()]
 
 
 def make_tables(results: Results) -> dict[str, str]:
     """The tables for which there are records, by their names in ``page.md``."""
     tables = {}
-    if any(results.trainings(target) for target in TARGETS):
+    if results.trainings("scalars"):
         tables["errors"] = _errors(results)
     if results.trainings("polarizability"):
         tables["tensors"] = _tensors(results)
-    if results.ablation(EFFICIENCY_TARGET):
+    if results.ablation():
         tables["ablation"] = _ablation(results)
-    if efficiency_epochs(results) is not None:
+    if results.efficiency():
         tables["efficiency"] = _efficiency(results)
     if "machine" in results.speed:
         tables["machine"] = describe_machine(results.speed["machine"])
     return tables
 
 
-def efficiency_epochs(results: Results) -> int | None:
-    """The epochs of 10,000 molecules of the trainings for data efficiency: those with the most sizes."""
-    ends = {
-        int(name.split("_")[3])
-        for name in results.runs
-        if name.startswith(f"{EFFICIENCY_TARGET}_") and name.split("_")[2] == "10000"
-    }
-    most = max(ends, key=lambda each: len(results.efficiency(EFFICIENCY_TARGET, each)), default=None)
-    return most if most is not None and len(results.efficiency(EFFICIENCY_TARGET, most)) > 2 else None
-
-
 def _errors(results: Results) -> str:
-    rows = []
-    for target in TARGETS:
-        trainings = results.trainings(target)
-        for (size, model), record in trainings.items():
+    trainings, rows = results.trainings("scalars"), []
+    for (size, model), record in trainings.items():
+        if model in MODELS:
             egnn = trainings.get((size, "egnn"))
-            ratio = "-" if egnn is None else f"{error_of(record) / error_of(egnn):.2f}"
-            error = f"{error_of(record):.4g} {_UNITS[target]}"
-            rows.append([target, f"{size:,}", model, error, ratio, *_costs(record)])
-    return table(
-        ["target", "molecules", "network", "MAE", "ratio to EGNN", "epochs", "CPU hours", "parameters"], rows
-    )
+            rows.append([f"{size:,}", model, *_ratios(record, egnn), *_costs(record)])
+    return table(["molecules", "network", *_TARGETS, *_COSTS], rows)
+
+
+def _ratios(record: dict, other: dict | None) -> list[str]:
+    """The error of each target, and how large it is relative to another network's."""
+    cells = []
+    for target in TARGETS:
+        error = error_of(record, target)
+        ratio = "" if other in (None, record) else f" ({error / error_of(other, target):.2f})"
+        cells.append(f"{error:.4g}{ratio}")
+    return cells
 
 
 def _tensors(results: Results) -> str:
     trainings, rows = results.trainings("polarizability"), []
     for (size, model), record in trainings.items():
-        other = trainings.get((size, "augmented"))
-        ratio = "-" if other is None else f"{error_of(record) / error_of(other):.2f}"
+        other, error = trainings.get((size, "augmented")), error_of(record, "polarizability")
+        ratio = "-" if other is None else f"{error / error_of(other, 'polarizability'):.2f}"
         relative = f"{record['tests']['test']['relative_error']:.2%}"
-        rows.append([f"{size:,}", model, f"{error_of(record):.4g} Bohr³", relative, ratio, *_costs(record)])
-    head = ["molecules", "network", "error", "relative", "ratio to augmented", "epochs", "CPU hours"]
-    return table([*head, "parameters"], rows)
+        rows.append([f"{size:,}", model, f"{error:.4g}", relative, ratio, *_costs(record)])
+    return table(["molecules", "network", "error, Bohr³", "relative", "ratio to augmented", *_COSTS], rows)
 
 
 def _costs(record: dict) -> list[str]:
@@ -70,20 +63,18 @@ def _costs(record: dict) -> list[str]:
 
 
 def _ablation(results: Results) -> str:
-    records = results.ablation(EFFICIENCY_TARGET)
-    first = error_of(next(iter(records.values())))
-    rows = [
-        [change, f"{error_of(record):.4g}", f"{error_of(record) / first:.2f}", *_costs(record)]
-        for change, record in records.items()
-    ]
-    return table(["oriented-mol", "MAE, eV", "ratio", "epochs", "CPU hours", "parameters"], rows)
+    records = results.ablation()
+    first = next(iter(records.values()))
+    rows = [[name, *_ratios(record, first), *_costs(record)] for name, record in records.items()]
+    return table(["network", *_TARGETS, *_COSTS], rows)
 
 
 def _efficiency(results: Results) -> str:
-    records = results.efficiency(EFFICIENCY_TARGET, efficiency_epochs(results))
-    errors = {key: f"{error_of(record):.4g}" for key, record in records.items()}
+    records = results.efficiency()
     rows = [
-        [f"{size:,}", *(errors.get((model, size), "-") for model in EFFICIENCY_MODELS)]
-        for size in TRAIN_SIZES
+        [f"{size:,}", model, *_ratios(records[model, size], None), *_costs(records[model, size])]
+        for size in sorted({size for _, size in records})
+        for model in EFFICIENCY_MODELS
+        if (model, size) in records
     ]
-    return table(["molecules", *EFFICIENCY_MODELS], rows)
+    return table(["molecules", "network", *_TARGETS, *_COSTS], rows)

@@ -1,4 +1,4 @@
-"""Trainings on QM9: scalars, tensors, ablation and data efficiency, within a budget of CPU time."""
+"""Trainings on QM9, scalars and tensors, within a budget of CPU time."""
 
 from __future__ import annotations
 
@@ -17,28 +17,18 @@ from dgl_orient.train.engine import evaluate, train_epoch
 from ...report import machine
 from ..json_files import read_json, write_json
 from ..training import Folders, Run, for_each, train_all
-from .recipes import (
-    ABLATION,
-    MODELS,
-    TENSOR_MODELS,
-    TRAIN_SIZES,
-    ablation_run,
-    efficiency_run,
-    protocol_run,
-    tensor_run,
-)
+from .recipes import MODELS, TENSOR_MODELS, protocol_run, tensor_run
 
-__all__ = ["measure_speed", "train_ablation", "train_efficiency", "train_protocol", "train_tensors"]
-
-EFFICIENCY_MODELS = ("oriented-mol", "egnn")
+__all__ = ["measure_speed", "train_protocol", "train_tensors"]
 
 
 def train_protocol(
-    target: str, models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
+    models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
 ) -> None:
-    """Train networks for a scalar target."""
-    runs = [protocol_run(target, each, size, _epochs(each, size, epochs, folders), quick) for each in models]
-    _train(runs, folders)
+    """Train networks for all scalar targets."""
+    _train(
+        [protocol_run(each, size, _epochs(each, size, epochs, folders), quick) for each in models], folders
+    )
 
 
 def train_tensors(
@@ -51,24 +41,13 @@ def train_tensors(
     _train(runs, folders)
 
 
-def train_ablation(target: str, size: int, epochs: int, folders: Folders, quick: bool) -> None:
-    """Train oriented-mol with one change at a time, for as many epochs each."""
-    _train([ablation_run(change, target, size, epochs, quick) for change in ABLATION], folders)
-
-
-def train_efficiency(target: str, epochs: int, folders: Folders, quick: bool) -> None:
-    """Train on 1,000 to 30,000 molecules, all with the same number of steps."""
-    pairs = itertools.product(TRAIN_SIZES, EFFICIENCY_MODELS)
-    _train([efficiency_run(target, model, size, epochs, quick) for size, model in pairs], folders)
-
-
 def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, quick: bool) -> None:
     """Measure the CPU time of an epoch of all networks, and how many epochs a budget has."""
     if cpu_hours <= 0:
         raise DGLError(f"Expected a budget of CPU hours above 0, got {cpu_hours}.")
     path = folders.results / "speed.json"
     record = read_json(path) or {}
-    runs = {name: protocol_run("u0", name, size, 1, quick) for name in MODELS}
+    runs = {name: protocol_run(name, size, 1, quick) for name in MODELS}
     runs |= {f"tensor-{name}": tensor_run(name, size, 1, quick) for name in TENSOR_MODELS}
 
     def measure(name: str) -> None:
