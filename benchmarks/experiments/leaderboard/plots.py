@@ -55,7 +55,7 @@ def _curves(board: Board, task: str, failed: bool, figure: Figure) -> None:
         for model, records in board.rows(task).items():
             record = records.get(train)
             if record is not None and has_failed(task, record) >= failed and record["val_curve"]:
-                seconds = record["cpu_seconds_per_epoch"] or record["budget"]["first_epoch_seconds"]
+                seconds = record["cpu_seconds_per_epoch"] or record["budget"]["measured_epoch_seconds"]
                 minutes = seconds / 60 * np.arange(1, len(record["val_curve"]) + 1)
                 axes.plot(minutes, record["val_curve"], marker=".", label=model)
         axes.set(xlabel="CPU minutes", ylabel="validation", title=f"{task}, {train}")

@@ -14,6 +14,7 @@ from dgl_orient.config.recipe import check
 from dgl_orient.train.errors import NotFiniteError
 
 from ...report import machine
+from ..epoch_time import cpu_seconds_per_epoch
 from ..json_files import read_json, write_json
 from ..nbody.training import localize
 from ..protocols import protocol_job
@@ -125,20 +126,13 @@ def _train(run: Run, folders: Folders, job: TrainingSetup) -> Record:
 
 
 def _budget(row: Row, folders: Folders, raw_dir: Path) -> dict[str, float]:
-    """How many epochs fit, by the CPU seconds of a first one, whose weights are discarded.
-
-    It is measured once for a training: resumed, it has as many epochs.
-    """
+    """How many epochs fit; measured once for a training: resumed, it has as many epochs."""
     path = folders.runs / row.name / "budget.json"
     budget = read_json(path)
     if budget is None:
-        run, folder = row.run(epochs=1), folders.runs / f"{row.name}_first_epoch"
-        job = _job(run, folders, raw_dir, row.quick)
-        # Test sets are scored once, whatever the number of epochs: they do not belong to the budget.
-        job = replace(job, splits=replace(job.splits, tests={}))
-        seconds = train(run, folder, job)["cpu_seconds_per_epoch"]
+        seconds = cpu_seconds_per_epoch(_job(row.run(epochs=1), folders, raw_dir, row.quick))
         epochs = max(1, int(60 * row.minutes / seconds))
-        budget = {"minutes": row.minutes, "first_epoch_seconds": seconds, "epochs": epochs}
+        budget = {"minutes": row.minutes, "measured_epoch_seconds": seconds, "epochs": epochs}
         write_json(path, budget)
     print(f"{budget['epochs']} epochs fit in {budget['minutes']:g} CPU minutes", flush=True)
     return budget

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import time
 from collections.abc import Sequence
 
-import torch
 from dgl import DGLError
 
 from dgl_orient.config.build import TrainingSetup, build
-from dgl_orient.data import point_cloud_loader
-from dgl_orient.train.engine import evaluate, train_epoch
 
 from ...report import machine
+from ..epoch_time import cpu_seconds_per_epoch
 from ..json_files import read_json, write_json
 from ..training import Folders, Run, for_each, train_all
 from .recipes import MODELS, TENSOR_MODELS, protocol_run, tensor_run
@@ -51,7 +47,7 @@ def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, q
     runs |= {f"tensor-{name}": tensor_run(name, size, 1, quick) for name in TENSOR_MODELS}
 
     def measure(name: str) -> None:
-        seconds = _cpu_seconds_per_epoch(_job(runs[name], folders), batches)
+        seconds = cpu_seconds_per_epoch(_job(runs[name], folders), batches)
         epochs = max(1, int(cpu_hours * 3600 / seconds))
         record[f"{name}_{size}"] = {
             "cpu_seconds_per_epoch": round(seconds, 2),
@@ -62,29 +58,6 @@ def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, q
 
     for_each(list(runs), measure)
     write_json(path, record | {"machine": machine()})
-
-
-def _cpu_seconds_per_epoch(job: TrainingSetup, batches: int) -> float:
-    """From a few batches of training and of validation, after one that is not measured."""
-    settings, device = job.settings, torch.device("cpu")
-    model = job.make_model()
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    loaders = {
-        "train": point_cloud_loader(job.splits.train, settings.train_batch_size, shuffle=True),
-        "val": point_cloud_loader(job.splits.val, settings.eval_batch_size),
-    }
-
-    def spend(name: str) -> float:
-        some = itertools.islice(loaders[name], batches)
-        start = time.process_time()
-        if name == "train":
-            train_epoch(job.task, model, optimizer, some, device)
-        else:
-            evaluate(job.task, model, some, device)
-        return (time.process_time() - start) / min(batches, len(loaders[name])) * len(loaders[name])
-
-    spend("train")
-    return spend("train") + spend("val")
 
 
 def _epochs(name: str, size: int, epochs: int | None, folders: Folders) -> int:
