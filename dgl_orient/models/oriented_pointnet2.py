@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import dgl
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
@@ -14,15 +15,17 @@ from .._validation import (
     NonNegativeInt,
     PositiveInt,
     Probability,
+    check_choice,
     check_integer_lists,
     check_integers,
     check_k,
     check_level_sizes,
 )
-from ..geometry import to_local
+from ..geometry import norm, to_local
 from ..graph import bipartite_knn_graph, knn_graph
 from ..graph.hierarchy import Sample, farthest_point_levels
-from ..nn import OrientedEdgeConv
+from ..nn import OrientedEdgeConv, PoseConv
+from ..nn.edge_ops import edge_ops
 from ..nn.frame_averaging import average_logits, covariance_frames
 from ..nn.input_features import num_input_vectors
 from ..nn.pointwise_mlp import PointwiseMLP
@@ -37,6 +40,10 @@ __all__ = [
     "OrientedPointNet2Base",
     "check_widths",
 ]
+
+
+#: The layers of a hierarchy: EdgeConv layers, or such whose kernels depend on relative poses.
+LevelConv = Literal["edge", "pose"]
 
 
 class Level(NamedTuple):
@@ -61,16 +68,25 @@ class LevelFeatures(NamedTuple):
 
 
 class LevelConvs(nn.Module):
-    """An EdgeConv layer from each level to the next, and one on each level, which is added to its output.
+    """A layer from each level to the next, and one on each level, which is added to its output.
 
     Coordinates in the point cloud's axes are concatenated to the features, so that messages have their
-    differences too. The first layer has orientations if there are any.
+    differences too. Of EdgeConv layers the first has orientations if there are any; the kernels of PoseConv
+    layers see the coordinates' differences besides the orientations.
     """
 
-    def __init__(self, in_feats: int, widths: Sequence[int], num_orientations: int = 0) -> None:
+    def __init__(
+        self, in_feats: int, widths: Sequence[int], num_orientations: int = 0, conv: LevelConv = "edge"
+    ) -> None:
         super().__init__()
+        sizes = list(zip([in_feats, *(width + 3 for width in widths)], widths))
+        self.conv, self.num_orientations = conv, num_orientations
+        if conv == "pose":
+            options = dict(num_orientations=num_orientations, edge_feats=3, allow_zero_in_degree=True)
+            self.down = nn.ModuleList(PoseConv(*size, **options) for size in sizes)
+            self.on_level = nn.ModuleList(PoseConv(width + 3, width, **options) for width in widths)
+            return
         options = dict(batch_norm=True, allow_zero_in_degree=True)
-        sizes = zip([in_feats, *(width + 3 for width in widths)], widths)
         self.down = nn.ModuleList(
             OrientedEdgeConv(*size, 0 if number else num_orientations, **options)
             for number, size in enumerate(sizes)
@@ -82,18 +98,41 @@ class LevelConvs(nn.Module):
     ) -> list[LevelFeatures]:
         outputs = []
         for number, (sample, down, graph) in enumerate(levels):
-            oriented = orient is not None and number == 0
-            feat = self.down[number](
-                down,
-                (feat, feat[sample.index]),
-                (pos, sample.pos) if oriented else None,
-                orient[sample.index] if oriented else None,
-            )
-            local = local[sample.index]
-            feat = feat + self.on_level[number](graph, torch.cat([feat, local], 1))
-            outputs.append(LevelFeatures(feat, local))
-            feat = outputs[-1].concatenated()
+            here = local[sample.index]
+            down_options, level_options = self._options(number, levels, pos, orient, local, here)
+            feat = self.down[number](down, (feat, feat[sample.index]), *down_options)
+            feat = feat + self.on_level[number](graph, torch.cat([feat, here], 1), *level_options)
+            outputs.append(LevelFeatures(feat, here))
+            feat, local, pos = outputs[-1].concatenated(), here, sample.pos
+            orient = None if orient is None else orient[sample.index]
         return outputs
+
+    def _options(
+        self,
+        number: int,
+        levels: list[Level],
+        pos: Tensor,
+        orient: Tensor | None,
+        local: Tensor,
+        here: Tensor,
+    ) -> tuple[tuple, tuple]:
+        """The arguments after the features of both layers of a level."""
+        sample, down, graph = levels[number]
+        if self.conv == "edge":
+            return ((pos, sample.pos), orient[sample.index]) if orient is not None and number == 0 else (), ()
+        at = orient[sample.index]
+        return (
+            ((pos, sample.pos), (orient, at), _scaled_offsets(down, local, here)),
+            (sample.pos, at, _scaled_offsets(graph, here, here)),
+        )
+
+
+def _scaled_offsets(graph: DGLGraph, src: Tensor, dst: Tensor) -> Tensor:
+    """Coordinates of neighbours from a point, divided by their mean distance, ``(E, 3)``."""
+    edges = edge_ops(graph)
+    offset = dgl.ops.u_sub_v(graph, src, dst)
+    mean = edges.gather_dst(edges.mean(norm(offset, keepdim=True)))
+    return offset / torch.where(mean > 0, mean, 1.0)
 
 
 class OrientedPointNet2Base(nn.Module):
@@ -212,6 +251,7 @@ class OrientedPointNet2(OrientedPointNet2Base):
         k: PositiveInt = 12,
         dropout: Probability = 0.1,
         num_orientations: PositiveInt = 2,
+        conv: LevelConv = "edge",
         in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
@@ -219,7 +259,9 @@ class OrientedPointNet2(OrientedPointNet2Base):
         super().__init__(level_sizes, k, num_orientations, in_feats, in_vectors, orientation)
         check_widths(widths, level_sizes, 0)
         check_head(head_feats, dropout, num_classes=num_classes, embed_feats=embed_feats)
-        self.convs = LevelConvs(self.num_feats, widths, self.orientation_encoder.num_orientations)
+        check_choice("conv", conv, LevelConv)
+        total = num_orientations if conv == "pose" else self.orientation_encoder.num_orientations
+        self.convs = LevelConvs(self.num_feats, widths, total, conv)
         pooled = [*widths[:-1], embed_feats]
         self.embeds = nn.ModuleList(PointwiseMLP(*sizes) for sizes in zip(widths, pooled))
         self.hidden = PointwiseMLP(2 * sum(pooled), *head_feats, dropout=dropout)
@@ -258,7 +300,8 @@ class OrientedPointNet2(OrientedPointNet2Base):
         feat: Tensor,
         local: Tensor,
     ) -> Tensor:
-        outputs = self.convs(levels, feat, local, inputs.pos, points.orient)
+        orient = points.orient[:, : self.convs.num_orientations]
+        outputs = self.convs(levels, feat, local, inputs.pos, orient)
         device = inputs.batch_num_nodes.device
         pooled = [
             global_pool(level.sample.num_nodes.to(device), embed(output.feat))

@@ -10,6 +10,7 @@ from .gvp import GVP
 from .local_frames import LocalReferenceFrame
 from .orientation import OrientationNet
 from .plane_fit import PlaneFit
+from .pose_conv import PoseConv
 from .readout import EquivariantReadout, InvariantReadout
 from .rsconv import OrientedRSConv
 from .set_abstraction import SetAbstraction
@@ -29,6 +30,7 @@ __all__ = [
     "OrientedEdgeConv",
     "OrientedRSConv",
     "PlaneFit",
+    "PoseConv",
     "SetAbstraction",
     "VGConv",
 ]

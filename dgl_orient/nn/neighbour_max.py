@@ -13,7 +13,7 @@ from ..graph.topology import has_isolated_nodes, in_degrees, neighbour_matrix
 from .edge_ops import edge_ops
 from .precision import matmul_is_exact
 
-__all__ = ["LinearEdgeTerm", "neighbour_max", "node_chunks"]
+__all__ = ["LinearEdgeTerm", "RankedMax", "neighbour_max", "node_chunks"]
 
 # Number of edges times channels per chunk: few enough to stay in a core's cache.
 _CHUNK_VALUES = 1 << 19
@@ -82,6 +82,41 @@ def _graph_max(graph: DGLGraph, src: Tensor | None, edge: Tensor | None) -> Tens
     return torch.where((in_degrees(graph) > 0).unsqueeze(1), result, 0.0)
 
 
+class RankedMax:
+    """Maxima over k neighbours, chunk by chunk, and which of the neighbours has each of them.
+
+    Parameters
+    ----------
+    result : Tensor
+        Is filled with the maxima, ``(N_dst, C)``.
+    k : int
+        Number of neighbours, less than 256.
+    ranked : bool
+        Whether to find the neighbours.
+    """
+
+    def __init__(self, result: Tensor, k: int, ranked: bool = True) -> None:
+        self.result = result
+        # From k for the first neighbour down to 1 for the last: then a maximum of these ranks selects the
+        # first of equal ones. PyTorch's maximum with an index is five times slower.
+        self.ranks = torch.arange(k, 0, -1, dtype=torch.uint8, device=result.device).unsqueeze(1)
+        self.rank = torch.empty_like(result, dtype=torch.uint8) if ranked else None
+
+    def add(self, chunk: slice, messages: Tensor) -> None:
+        """Take the maxima of messages ``(nodes, k, C)``."""
+        maximum = self.result[chunk]
+        torch.amax(messages, 1, out=maximum)
+        if self.rank is not None:
+            is_maximum = (messages == maximum.unsqueeze(1)).view(torch.uint8)
+            torch.amax(is_maximum * self.ranks, 1, out=self.rank[chunk])
+
+    @staticmethod
+    def place(rank: Tensor, k: int) -> Tensor:
+        """The places ``(N, C)`` of the neighbours among the k."""
+        # NaN equals nothing and has no rank; its gradient may go to any neighbour.
+        return (k - rank.long()).clamp_max(k - 1)
+
+
 class _NeighbourMax(torch.autograd.Function):
     """:func:`neighbour_max` by a neighbour matrix, chunk by chunk."""
 
@@ -89,30 +124,20 @@ class _NeighbourMax(torch.autograd.Function):
     def forward(ctx, neighbours: Tensor, src, edge, vec, matrices) -> Tensor:
         values = next(x for x in (src, edge, matrices) if x is not None)
         (num_dst, k), channels = neighbours.shape, values.shape[-1]
-        result = values.new_empty(num_dst, channels)
-        # Which neighbour has the maximum, as k for the first down to 1 for the last: then a maximum of these
-        # ranks selects the first of equal ones.
-        rank = result.new_empty(result.shape, dtype=torch.uint8) if any(ctx.needs_input_grad) else None
-        ranks = torch.arange(k, 0, -1, dtype=torch.uint8, device=values.device).unsqueeze(1)
+        maxima = RankedMax(values.new_empty(num_dst, channels), k, any(ctx.needs_input_grad))
         chunks = node_chunks(neighbours, channels)
         buffer = values.new_empty((chunks[0].stop if chunks else 0) * k, channels)
         for chunk in chunks:
-            messages = _messages(neighbours, src, edge, vec, matrices, chunk, buffer)  # (nodes, k, C)
-            maximum = result[chunk]
-            torch.amax(messages, 1, out=maximum)
-            if rank is not None:
-                is_maximum = (messages == maximum.unsqueeze(1)).view(torch.uint8)
-                torch.amax(is_maximum * ranks, 1, out=rank[chunk])
-        ctx.save_for_backward(neighbours, rank, vec, matrices)
+            maxima.add(chunk, _messages(neighbours, src, edge, vec, matrices, chunk, buffer))
+        ctx.save_for_backward(neighbours, maxima.rank, vec, matrices)
         ctx.num_src = None if src is None else len(src)
-        return result
+        return maxima.result
 
     @staticmethod
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         neighbours, rank, vec, matrices = ctx.saved_tensors
         (num_dst, k), channels = neighbours.shape, gradient.shape[1]
-        # NaN equals nothing and has no rank; its gradient may go to any neighbour.
-        place = (k - rank.long()).clamp_max(k - 1)  # (N_dst, C)
+        place = RankedMax.place(rank, k)  # (N_dst, C)
         _, *needed = ctx.needs_input_grad
         grad_src = grad_edge = grad_vec = grad_matrices = None
         if needed[0]:
