@@ -1,11 +1,9 @@
-"""PointNet++'s hierarchy with EdgeConv layers and orientations: classification."""
+"""PointNet++'s hierarchy with oriented layers: classification."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
-import dgl
 import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
@@ -21,118 +19,17 @@ from .._validation import (
     check_k,
     check_level_sizes,
 )
-from ..geometry import norm, to_local
+from ..geometry import to_local
 from ..graph import bipartite_knn_graph, knn_graph
-from ..graph.hierarchy import Sample, farthest_point_levels
-from ..nn import OrientedEdgeConv, PoseConv
-from ..nn.edge_ops import edge_ops
+from ..graph.hierarchy import farthest_point_levels
 from ..nn.frame_averaging import average_logits, covariance_frames
 from ..nn.input_features import num_input_vectors
 from ..nn.pointwise_mlp import PointwiseMLP
 from .blocks import ModelInputs, check_head, global_pool, model_inputs
+from .level_convs import Level, LevelConv, LevelConvs, LevelFeatures
 from .orientation_encoder import OrientationEncoder, OrientationOptions, OrientedPoints
 
-__all__ = [
-    "Level",
-    "LevelConvs",
-    "LevelFeatures",
-    "OrientedPointNet2",
-    "OrientedPointNet2Base",
-    "check_widths",
-]
-
-
-#: The layers of a hierarchy: EdgeConv layers, or such whose kernels depend on relative poses.
-LevelConv = Literal["edge", "pose"]
-
-
-class Level(NamedTuple):
-    """A level of a farthest-point hierarchy and its graphs."""
-
-    sample: Sample  #: its points
-    down: DGLGraph  #: bipartite, from the level below to this one
-    graph: DGLGraph  #: its kNN graph
-
-
-class LevelFeatures(NamedTuple):
-    """Features ``(M, C)`` of the points of a level, and their coordinates ``(M, 3)`` in the cloud's axes."""
-
-    feat: Tensor
-    local: Tensor
-
-    def concatenated(self) -> Tensor:
-        return torch.cat(self, 1)
-
-    def at(self, index: Tensor) -> LevelFeatures:
-        return LevelFeatures(self.feat[index], self.local[index])
-
-
-class LevelConvs(nn.Module):
-    """A layer from each level to the next, and one on each level, which is added to its output.
-
-    Coordinates in the point cloud's axes are concatenated to the features, so that messages have their
-    differences too. Of EdgeConv layers the first has orientations if there are any; the kernels of PoseConv
-    layers see the coordinates' differences besides the orientations.
-    """
-
-    def __init__(
-        self, in_feats: int, widths: Sequence[int], num_orientations: int = 0, conv: LevelConv = "edge"
-    ) -> None:
-        super().__init__()
-        sizes = list(zip([in_feats, *(width + 3 for width in widths)], widths))
-        self.conv, self.num_orientations = conv, num_orientations
-        if conv == "pose":
-            options = dict(num_orientations=num_orientations, edge_feats=3, allow_zero_in_degree=True)
-            self.down = nn.ModuleList(PoseConv(*size, **options) for size in sizes)
-            self.on_level = nn.ModuleList(PoseConv(width + 3, width, **options) for width in widths)
-            return
-        options = dict(batch_norm=True, allow_zero_in_degree=True)
-        self.down = nn.ModuleList(
-            OrientedEdgeConv(*size, 0 if number else num_orientations, **options)
-            for number, size in enumerate(sizes)
-        )
-        self.on_level = nn.ModuleList(OrientedEdgeConv(width + 3, width, 0, **options) for width in widths)
-
-    def forward(
-        self, levels: list[Level], feat: Tensor, local: Tensor, pos: Tensor, orient: Tensor | None = None
-    ) -> list[LevelFeatures]:
-        outputs = []
-        for number, (sample, down, graph) in enumerate(levels):
-            here = local[sample.index]
-            down_options, level_options = self._options(number, levels, pos, orient, local, here)
-            feat = self.down[number](down, (feat, feat[sample.index]), *down_options)
-            feat = feat + self.on_level[number](graph, torch.cat([feat, here], 1), *level_options)
-            outputs.append(LevelFeatures(feat, here))
-            feat, local, pos = outputs[-1].concatenated(), here, sample.pos
-            orient = None if orient is None else orient[sample.index]
-        return outputs
-
-    def _options(
-        self,
-        number: int,
-        levels: list[Level],
-        pos: Tensor,
-        orient: Tensor | None,
-        local: Tensor,
-        here: Tensor,
-    ) -> tuple[tuple, tuple]:
-        """The arguments after the features of both layers of a level."""
-        sample, down, graph = levels[number]
-        if self.conv == "edge":
-            return ((pos, sample.pos), orient[sample.index]) if orient is not None and number == 0 else (), ()
-        at = orient[sample.index]
-        return (
-            ((pos, sample.pos), (orient, at), _scaled_offsets(down, local, here)),
-            (sample.pos, at, _scaled_offsets(graph, here, here)),
-        )
-
-
-def _scaled_offsets(graph: DGLGraph, src: Tensor, dst: Tensor) -> Tensor:
-    """Coordinates of neighbours from a point, divided by their mean distance, ``(E, 3)``."""
-    edges = edge_ops(graph)
-    offset = dgl.ops.u_sub_v(graph, src, dst)
-    mean = edges.gather_dst(edges.mean(norm(offset, keepdim=True)))
-    return offset / torch.where(mean > 0, mean, 1.0)
+__all__ = ["OrientedPointNet2", "OrientedPointNet2Base", "check_widths"]
 
 
 class OrientedPointNet2Base(nn.Module):
@@ -224,6 +121,9 @@ class OrientedPointNet2(OrientedPointNet2Base):
         Dropout in the head.
     num_orientations : int
         Number of orientations of each scale: of the points, and of the point cloud.
+    conv : {"edge", "pose"}
+        The layers: EdgeConv layers, of which the first has orientations, or :class:`~dgl_orient.nn.PoseConv`
+        layers, whose kernels depend on the poses of neighbours.
     in_feats : int
         Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     in_vectors : int
@@ -300,8 +200,7 @@ class OrientedPointNet2(OrientedPointNet2Base):
         feat: Tensor,
         local: Tensor,
     ) -> Tensor:
-        orient = points.orient[:, : self.convs.num_orientations]
-        outputs = self.convs(levels, feat, local, inputs.pos, orient)
+        outputs = self.convs(levels, feat, local, inputs.pos, points.orient)
         device = inputs.batch_num_nodes.device
         pooled = [
             global_pool(level.sample.num_nodes.to(device), embed(output.feat))

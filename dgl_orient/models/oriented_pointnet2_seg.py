@@ -1,4 +1,4 @@
-"""PointNet++'s hierarchy and feature propagation with EdgeConv layers and orientations: parts."""
+"""PointNet++'s hierarchy and feature propagation with oriented layers: parts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
+from .._validation import (
+    LevelSize,
+    NonNegativeInt,
+    PositiveInt,
+    Probability,
+    check_choice,
+    check_integers,
+)
 from ..graph import bipartite_knn_graph
-from ..nn import OrientedEdgeConv
 from ..nn.feature_propagation import interpolate
 from ..nn.frame_averaging import average_logits
 from ..nn.pointwise_mlp import PointwiseMLP
 from .blocks import ModelInputs, check_head, global_pool, model_inputs
+from .level_convs import Level, LevelConv, LevelConvs, LevelFeatures, apply_conv, make_conv
 from .orientation_encoder import OrientationOptions, OrientedPoints
-from .oriented_pointnet2 import Level, LevelConvs, LevelFeatures, OrientedPointNet2Base, check_widths
+from .oriented_pointnet2 import OrientedPointNet2Base, check_widths
 from .segmentation import one_hot_category
 
 __all__ = ["OrientedPointNet2Seg"]
@@ -55,6 +62,9 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         Dropout in the head.
     num_orientations : int
         Number of orientations of each scale: of the points, and of the point cloud.
+    conv : {"edge", "pose"}
+        The layers: EdgeConv layers, of which the first has orientations, or :class:`~dgl_orient.nn.PoseConv`
+        layers, whose kernels depend on the poses of neighbours.
     in_feats : int
         Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     in_vectors : int
@@ -83,6 +93,7 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         k: PositiveInt = 12,
         dropout: Probability = 0.1,
         num_orientations: PositiveInt = 2,
+        conv: LevelConv = "edge",
         in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
@@ -92,10 +103,11 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         check_integers(0, num_categories=num_categories)
         check_head(head_feats, dropout, num_outputs=num_outputs, embed_feats=embed_feats, up_feats=up_feats)
         self.num_categories = num_categories
-        options = dict(batch_norm=True, allow_zero_in_degree=True)
-        total = self.orientation_encoder.num_orientations
-        self.first = OrientedEdgeConv(self.num_feats, widths[0], total, **options)
-        self.convs = LevelConvs(widths[0] + 3, widths[1:])
+        check_choice("conv", conv, LevelConv)
+        posed = conv == "pose"
+        total = num_orientations if posed else self.orientation_encoder.num_orientations
+        self.first = make_conv(self.num_feats, widths[0], total, conv)
+        self.convs = LevelConvs(widths[0] + 3, widths[1:], num_orientations if posed else 0, conv)
         self.embed = PointwiseMLP(widths[-1] + 3, embed_feats)
         global_feats = 2 * embed_feats + num_categories
         above = [widths[-1], *[up_feats] * (len(widths) - 2)]  # features of the level above
@@ -154,8 +166,10 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
     ) -> Tensor:
         pos = [inputs.pos, *(level.sample.pos for level in levels)]
         sizes = [level.sample.num_nodes.to(inputs.pos.device) for level in levels]
-        first = self.first(points.graph, initial.feat, inputs.pos, points.orient)
-        skips = self.convs(levels, torch.cat([first, initial.local], 1), initial.local, inputs.pos)
+        first = apply_conv(self.first, points.graph, initial.feat, inputs.pos, points.orient, initial.local)
+        skips = self.convs(
+            levels, torch.cat([first, initial.local], 1), initial.local, inputs.pos, points.orient
+        )
         global_feat = torch.cat([global_pool(sizes[-1], self.embed(skips[-1].concatenated())), *condition], 1)
         feat = skips[-1].feat
         for number in range(len(skips) - 1, 0, -1):  # from this level to the one below

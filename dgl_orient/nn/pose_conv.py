@@ -61,7 +61,7 @@ class PoseConv(nn.Module):
     >>> from dgl_orient.nn import PoseConv
     >>> pos, feat = torch.rand(100, 3), torch.rand(100, 8)
     >>> graph = dgl_orient.knn_graph(pos, k=16)
-    >>> PoseConv(8, 32)(graph, feat, pos, random_rotation((100, 1))).shape
+    >>> PoseConv(8, 32)(graph, feat, pos, random_rotation(100).unsqueeze(1)).shape
     torch.Size([100, 32])
     """
 

@@ -22,6 +22,7 @@ def segmenter(**kw):
 
 
 NETWORKS = {"cloud": classifier, "node": segmenter}
+CASES = [(per, conv) for per in NETWORKS for conv in ("edge", "pose")]
 
 
 def on_clouds(model):
@@ -37,11 +38,11 @@ def settled(model, pos):
     return model.eval()
 
 
-@pytest.mark.parametrize("per", NETWORKS)
+@pytest.mark.parametrize("per, conv", CASES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_predictions_are_invariant(per, dtype):
+def test_predictions_are_invariant(per, conv, dtype):
     pos = ball(sum(SIZES), dtype=dtype) * torch.tensor([1.0, 1.5, 2.5], dtype=dtype)
-    model = settled(NETWORKS[per]().to(dtype), pos)
+    model = settled(NETWORKS[per](conv=conv).to(dtype), pos)
     assert_equivariant(on_clouds(model), pos, "invariant", SIZES, per=per, trials=1)
     one, other = on_clouds(model)(pos), on_clouds(model)(ball(sum(SIZES), seed=1, dtype=dtype))
     assert (one - other).abs().max() > 0.05 * one.abs().max(), "the same prediction for all point clouds"
@@ -64,7 +65,7 @@ def test_features_and_vectors_of_points_keep_the_invariance(per):
         assert (result - other).abs().max() > 1e-6
 
 
-@pytest.mark.parametrize("per", NETWORKS)
+@pytest.mark.parametrize("per, conv", CASES)
 @pytest.mark.parametrize(
     "pos, sizes",
     [
@@ -77,8 +78,8 @@ def test_features_and_vectors_of_points_keep_the_invariance(per):
     ids=["one point", "no point", "duplicates", "one place", "plane"],
 )
 @pytest.mark.parametrize("training", [True, False])
-def test_degenerate_point_clouds_give_finite_predictions_and_gradients(per, pos, sizes, training):
-    model = NETWORKS[per]().double().train(training)
+def test_degenerate_point_clouds_give_finite_predictions_and_gradients(per, conv, pos, sizes, training):
+    model = NETWORKS[per](conv=conv).double().train(training)
     result = model(dgl_orient.point_cloud(pos, sizes))
     assert len(result) == (len(sizes) if per == "cloud" else len(pos))
     result.square().sum().backward()
