@@ -78,8 +78,9 @@ def _augmentation(chosen: Augmentation) -> list[tuple[str, tuple]]:
     steps += [] if chosen.anisotropic_scale is None else [("RandomScale", (*chosen.anisotropic_scale, True))]
     steps += [("RandomTranslate", (chosen.translate,))] if chosen.translate else []
     steps += [("RandomPointDropout", (chosen.point_dropout,))] if chosen.point_dropout else []
+    largest = max(chosen.jitter) if isinstance(chosen.jitter, tuple) else chosen.jitter
     # Noise is clipped where one coordinate in two million would be beyond.
-    return steps + ([("RandomJitter", (chosen.jitter, 5 * chosen.jitter))] if chosen.jitter else [])
+    return steps + ([("RandomJitter", (chosen.jitter, 5 * largest))] if largest else [])
 
 
 def with_transform(

@@ -112,7 +112,11 @@ class Augmentation(Schema):
         None, description="smallest and largest factor of each axis of the upright cloud"
     )
     translate: float = Field(0.0, ge=0, description="largest translation along each axis")
-    jitter: float = Field(0.0, ge=0, description="standard deviation of the noise of each point")
+    jitter: float | tuple[float, float] = Field(
+        0.0,
+        ge=0,
+        description="standard deviation of the noise of each point; or the smallest and the largest",
+    )
     point_dropout: float = Field(0.0, ge=0, lt=1, description="largest fraction of points that is dropped")
     view: float = Field(0.0, ge=0, le=1, description="probability of only what is seen from one place")
     density: float = Field(0.0, ge=0, le=_MAX_RATE, description="largest strength of thinning to one side")
@@ -125,6 +129,12 @@ class Augmentation(Schema):
     def _check_factors(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
         if value is not None and not 0 < value[0] <= value[1]:
             raise Problem(f"expected two numbers 0 < low <= high, got {list(value)}.")
+        return value
+
+    @validator("jitter")
+    def _check_jitter(cls, value: float | tuple[float, float]) -> float | tuple[float, float]:
+        if isinstance(value, tuple) and value[0] > value[1]:
+            raise Problem(f"expected two numbers 0 <= low <= high, got {list(value)}.")
         return value
 
     @validator("farthest")

@@ -76,6 +76,13 @@ _HIERARCHY = {
         "ema_decay": 0.999,
     },
 }
+_POSE = {
+    "name": "oriented-pointnet2",
+    "conv": "pose",
+    "dropout": 0.3,
+    "orientation": {"neighbour_offset": False},
+}
+_ALL_POINTS = {"num_points": {"train": 1024, "val": 1024, "test": 1024}}
 #: Long trainings: changes of the protocols' recipe for a network, the oriented DGCNN unless named.
 LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "same": {},
@@ -96,20 +103,30 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     # Neighbours' features are multiplied by kernels of relative poses. Fewer points in training than in the
     # test: after 4 epochs with 448, accuracy of validation was 84.1 with 448 points and 85.2 with 768.
     "pose": {
-        "model": {
-            "name": "oriented-pointnet2",
-            "conv": "pose",
-            "dropout": 0.3,
-            "orientation": {"neighbour_offset": False},
-        },
-        "data": {"num_points": {"train": 1024, "val": 1024, "test": 1024}},
+        "model": _POSE,
+        "data": _ALL_POINTS,
         "general_pipeline": _HIERARCHY["general_pipeline"]
         | {
             "augmentation": _HIERARCHY["general_pipeline"]["augmentation"] | {"num_points": 640},
             "bf16": True,
         },
     },
-    # Scans are noisy and have gaps, against which the networks above are not robust (`robustness`).
+    # Scans are noisy, uneven and of one side, against which the networks above are not robust (`robustness`).
+    "pose-robust": {
+        "model": _POSE,
+        "data": _ALL_POINTS,
+        "general_pipeline": _HIERARCHY["general_pipeline"]
+        | {
+            "augmentation": {
+                "anisotropic_scale": [0.75, 1.33],
+                "view": 0.4,
+                "density": 3.0,
+                "jitter": [0.0, 0.025],
+                "point_dropout": 0.6,
+            },
+            "bf16": True,
+        },
+    },
     "robust": _MORE_POINTS
     | {
         "general_pipeline": {

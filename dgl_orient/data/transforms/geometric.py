@@ -161,8 +161,9 @@ class RandomJitter(BaseTransform):
 
     Parameters
     ----------
-    std : float
-        Standard deviation of the noise along each axis.
+    std : float or (float, float)
+        Standard deviation of the noise along each axis; or the smallest and the largest one, between which
+        one is sampled for each cloud.
     clip : float
         The largest change of a coordinate.
 
@@ -175,17 +176,28 @@ class RandomJitter(BaseTransform):
     0.2
     """
 
-    def __init__(self, std: float = 0.01, clip: float = 0.05) -> None:
-        self.std, self.clip = check_magnitude("std", std), check_magnitude("clip", clip)
+    def __init__(self, std: float | tuple[float, float] = 0.01, clip: float = 0.05) -> None:
+        low, high = std if isinstance(std, (tuple, list)) else (std, std)
+        self.low, self.high = check_magnitude("std", low), check_magnitude("std", high)
+        self.clip = check_magnitude("clip", clip)
+        if self.low > self.high:
+            raise DGLError(f"Expected a pair std with low <= high, got {std!r}.")
 
     def __call__(self, graph: DGLGraph) -> DGLGraph:
-        check_point_cloud(graph)
+        num_points = check_point_cloud(graph)
         pos = graph.ndata["pos"]
-        noise = torch.randn(pos.shape, dtype=pos.dtype).mul_(self.std).clamp_(-self.clip, self.clip)
-        return _with(graph, {"pos": pos + noise.to(pos.device)})
+        noise = torch.randn(pos.shape, dtype=pos.dtype).mul_(self._sample(num_points))
+        return _with(graph, {"pos": pos + noise.clamp_(-self.clip, self.clip).to(pos.device)})
+
+    def _sample(self, num_points: Tensor) -> Tensor | float:
+        if self.low == self.high:
+            return self.low
+        random = torch.rand(len(num_points), 1, dtype=torch.float64)
+        return _expand(self.low + (self.high - self.low) * random, num_points)  # (n, 1)
 
     def __repr__(self) -> str:
-        return f"RandomJitter({self.std:.4g}, {self.clip:.4g})"
+        std = f"{self.low:.4g}" if self.low == self.high else f"({self.low:.4g}, {self.high:.4g})"
+        return f"RandomJitter({std}, {self.clip:.4g})"
 
 
 class NormalizeScale(BaseTransform):

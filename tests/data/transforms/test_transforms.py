@@ -186,6 +186,12 @@ def test_jitter_is_gaussian_and_clipped_and_changes_nothing_else():
     assert not after.ndata["target_pos"].any()
 
 
+def test_jitter_of_a_pair_has_a_deviation_between_for_each_cloud():
+    graph = dgl_orient.point_cloud(torch.zeros(40000, 3), [1000] * 40)
+    deviations = [noise.std() for noise in RandomJitter((0.01, 0.03), 1.0)(graph).ndata["pos"].split(1000)]
+    assert 0.009 < min(deviations) < 0.014 and 0.026 < max(deviations) < 0.032
+
+
 def test_dropping_leaves_a_random_part_sort_names():
     sizes = set()
     for seed in range(30):
@@ -310,6 +316,7 @@ def test_what_is_no_cloud_is_refused(transform):
         lambda: RandomTranslate(-1),
         lambda: RandomTranslate(float("nan")),
         lambda: RandomJitter(-0.1),
+        lambda: RandomJitter((0.2, 0.1)),
         lambda: RandomJitter(0.1, float("inf")),
         lambda: RandomPointDropout(1),
         lambda: RandomPointDropout(None),
