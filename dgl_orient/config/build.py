@@ -20,6 +20,7 @@ from ..train.molecule_tasks import MoleculeProperties, MoleculeTensors
 from ..train.settings import Settings
 from ..train.splits import Splits
 from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
+from ..train.upright_task import UprightEstimation
 from .metadata import dataset_metadata
 from .recipe import data_arguments
 from .registry import MODELS, MOLECULES, PHYSICAL, data_class, following_options, model_maker
@@ -110,7 +111,8 @@ def transform_steps(recipe: Mapping[str, object], split: str) -> list[tuple[str,
     if recipe["pipeline_name"] in PHYSICAL:
         return []
     settings = Settings.of(recipe["general_pipeline"])
-    return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe))
+    needs_up = recipe["pipeline_name"] == "upright"
+    return augmentation.transform_steps(settings, split, _gravity(recipe), is_normalized(recipe), needs_up)
 
 
 def model_options(
@@ -119,7 +121,7 @@ def model_options(
     """The arguments of the model: those that follow from the data set, and those of the recipe."""
     given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
     given = input_sizes_of(recipe) | given
-    if recipe["pipeline_name"] == "nbody":
+    if recipe["pipeline_name"] in ("nbody", "upright"):
         return [], given
     if recipe["pipeline_name"] in MOLECULES:
         return [], dict(_required(recipe, metadata, "outputs")) | given
@@ -146,7 +148,9 @@ def make_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> T
         return PartSegmentation(_required(recipe, metadata, "class_parts"), general["label_smoothing"])
     if recipe["pipeline_name"] in MOLECULES:
         return _molecule_task(recipe, metadata)
-    return NormalEstimation(general["signed"]) if recipe["pipeline_name"] == "normals" else NBody()
+    if recipe["pipeline_name"] == "normals":
+        return NormalEstimation(general["signed"])
+    return UprightEstimation() if recipe["pipeline_name"] == "upright" else NBody()
 
 
 def _molecule_task(recipe: Mapping[str, object], metadata: Mapping[str, object]) -> Task:

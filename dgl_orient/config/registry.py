@@ -47,6 +47,7 @@ PIPELINES = {
     "pointcls": "Classification of point clouds",
     "partseg": "Segmentation of point clouds into parts",
     "normals": "Estimation of the points' normals",
+    "upright": "Estimation of which way is up",
     "nbody": "Prediction of charged particles' positions",
     "molprop": "Prediction of molecules' scalar properties",
     "moltensor": "Prediction of molecules' vectors and tensors",
@@ -105,17 +106,18 @@ class ModelName(NamedTuple):
 
 
 _POINTS = ("pointcls", "partseg", "normals")
+_UPRIGHT = ("pointcls", "normals", "upright")
 
 DATA = {
-    "shapes": DataName("dgl_orient.data:Shapes", _POINTS, ("num_shapes",)),
-    "modelnet40": DataName("dgl_orient.data:ModelNet40", ("pointcls", "normals"), ("num_points",)),
-    "modelnet10": DataName("dgl_orient.data:ModelNet10", ("pointcls", "normals"), ("num_points",)),
+    "shapes": DataName("dgl_orient.data:Shapes", (*_POINTS, "upright"), ("num_shapes",)),
+    "modelnet40": DataName("dgl_orient.data:ModelNet40", _UPRIGHT, ("num_points",)),
+    "modelnet10": DataName("dgl_orient.data:ModelNet10", _UPRIGHT, ("num_points",)),
     "shapenetpart": DataName("dgl_orient.data:ShapeNetPart", _POINTS, ("num_points",)),
     "charged": DataName("dgl_orient.data:ChargedParticles", ("nbody",), ("size",)),
     "charged-files": DataName("dgl_orient.data:ChargedParticleFiles", ("nbody",), ("size",)),
     "qm9": DataName("dgl_orient.data:QM9", MOLECULES, ("size", "rotate")),
     "molecules": DataName("dgl_orient.data:MoleculeFiles", MOLECULES, ("size", "rotate")),
-    "folder": DataName("dgl_orient.data:FolderDataset", _POINTS),
+    "folder": DataName("dgl_orient.data:FolderDataset", (*_POINTS, "upright")),
 }
 
 
@@ -141,6 +143,7 @@ MODELS = {
     "shellnet": _networks("ShellNet", "partseg", "normals"),
     "vn-pointnet": _networks("VNPointNet", "partseg", "normals"),
     "vn-dgcnn": _networks("VNDGCNN", "partseg", "normals"),
+    "upright-net": ModelName({"upright": "dgl_orient.models:UprightNet"}),
     "oriented-nbody": ModelName({"nbody": "dgl_orient.models:OrientedNBody"}),
     "oriented-mol": ModelName(dict.fromkeys(MOLECULES, "dgl_orient.models:OrientedMol")),
     "schnet": ModelName({"molprop": "dgl_orient.models:SchNet"}),

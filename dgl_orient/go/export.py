@@ -36,6 +36,7 @@ _TASKS = {
     "pointcls": "PointClassification(train_set.num_classes)",
     "partseg": "PartSegmentation(train_set.class_parts)",
     "normals": "NormalEstimation()",
+    "upright": "UprightEstimation()",
     "nbody": "NBody()",
     "molprop": 'MoleculeProperties(train_set.targets, train_set.outputs["scales"])',
     "moltensor": 'MoleculeTensors(train_set.targets, train_set.outputs["scales"], rank=train_set.rank)',

@@ -18,6 +18,7 @@ from .orientation import (
     orientation_smoothness,
 )
 from .segmentation import PartIoU, restrict_to_class
+from .upright import UpError, chosen_direction
 from .vectors import MeanSquaredError, NormalError
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "PartIoU",
     "PropertyError",
     "TensorError",
+    "UpError",
+    "chosen_direction",
     "degenerate_fraction",
     "frame_angles",
     "orientation_agreement",

@@ -20,6 +20,7 @@ from .riframework import RIFramework, RIFrameworkSeg
 from .rscnn import RSCNN, OrientedRSCNN
 from .se3_networks import TFN, SE3Transformer
 from .shellnet import ShellNet, ShellNetSeg
+from .upright import UprightNet
 from .vn_dgcnn import VNDGCNN, VNDGCNNSeg
 from .vn_pointnet import VNPointNet, VNPointNetSeg
 
@@ -58,6 +59,7 @@ __all__ = [
     "ShellNet",
     "ShellNetSeg",
     "SchNet",
+    "UprightNet",
     "VNDGCNNSeg",
     "VNPointNet",
     "VNPointNetSeg",

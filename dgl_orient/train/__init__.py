@@ -5,6 +5,7 @@ from .molecule_tasks import MoleculeProperties, MoleculeTensors
 from .settings import Settings
 from .splits import Splits
 from .tasks import NBody, NormalEstimation, PartSegmentation, PointClassification, Task
+from .upright_task import UprightEstimation
 
 __all__ = [
     "MoleculeProperties",
@@ -16,5 +17,6 @@ __all__ = [
     "Settings",
     "Splits",
     "Task",
+    "UprightEstimation",
     "fit",
 ]

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 
 import torch
-from dgl import DGLGraph
+from dgl import DGLError, DGLGraph
 from dgl.transforms import Compose
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -19,7 +19,11 @@ __all__ = ["dataset_attribute", "transform_for", "transform_steps", "with_transf
 
 
 def transform_steps(
-    settings: Settings, split: str, gravity: str | None = None, normalize: bool = True
+    settings: Settings,
+    split: str,
+    gravity: str | None = None,
+    normalize: bool = True,
+    needs_up: bool = False,
 ) -> list[tuple[str, tuple]]:
     """What is done to every point cloud of a split, in order: names of transforms and their arguments.
 
@@ -36,6 +40,8 @@ def transform_steps(
         The axis along which the clouds stand upright, for the protocols that rotate about it.
     normalize : bool
         Whether clouds are centered and scaled to the unit sphere.
+    needs_up : bool
+        Whether clouds are given their upward direction first, which is that of gravity.
 
     Examples
     --------
@@ -46,7 +52,10 @@ def transform_steps(
     [('NormalizeScale', ()), ('RandomJitter', (0.01, 0.05)), ('RandomRotate', ('y',))]
     """
     chosen = None if settings.protocol is None else protocol(settings.protocol, gravity)
-    cleaned = [("RemoveOutliers", ())] if settings.remove_outliers else []
+    if needs_up and gravity is None:
+        raise DGLError("Expected a data set whose clouds stand upright, but its gravity is None.")
+    cleaned = [("AddUp", (gravity,))] if needs_up else []
+    cleaned += [("RemoveOutliers", ())] if settings.remove_outliers else []
     normalized = [("NormalizeScale", ())] if normalize else []
     if split != "train":
         return cleaned + normalized + ([] if chosen is None else [("RandomRotate", (chosen.test.mode,))])
@@ -56,10 +65,14 @@ def transform_steps(
 
 
 def transform_for(
-    settings: Settings, split: str, gravity: str | None = None, normalize: bool = True
+    settings: Settings,
+    split: str,
+    gravity: str | None = None,
+    normalize: bool = True,
+    needs_up: bool = False,
 ) -> Compose | None:
     """The transforms of :func:`transform_steps`, composed; None if there are none."""
-    steps = transform_steps(settings, split, gravity, normalize)
+    steps = transform_steps(settings, split, gravity, normalize, needs_up)
     return Compose([getattr(transforms, name)(*arguments) for name, arguments in steps]) if steps else None
 
 

@@ -115,7 +115,7 @@ def fit(
         check_tensorboard()
     task = task.with_settings(settings)
     if recipe is None and task.transforms_clouds:
-        splits = splits.transformed(settings)
+        splits = splits.transformed(settings, task.needs_up)
     with (
         distributed.process_group(device) as place,
         torch.random.fork_rng(),

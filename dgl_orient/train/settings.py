@@ -166,7 +166,7 @@ class Settings(Schema):
     )
     protocol: Literal[PROTOCOLS] | None = Field(
         "z/so3",
-        pipelines=("pointcls", "partseg", "normals"),
+        pipelines=("pointcls", "partseg", "normals", "upright"),
         description="Rotations of clouds in training / in validation and test: z/z, z/so3 or so3/so3.",
     )
     train_batch_size: int = Field(32, ge=1, description="Clouds in a training batch, over all processes.")
@@ -222,12 +222,12 @@ class Settings(Schema):
     bf16: bool = Field(False, description="Train in bfloat16 except geometry and sums; evaluate in float32.")
     augmentation: Augmentation | None = Field(
         None,
-        pipelines=("pointcls", "partseg", "normals"),
+        pipelines=("pointcls", "partseg", "normals", "upright"),
         description="Random changes of training clouds: {scale: [0.8, 1.25], jitter: 0.01}.",
     )
     remove_outliers: bool = Field(
         False,
-        pipelines=("pointcls", "partseg", "normals"),
+        pipelines=("pointcls", "partseg", "normals", "upright"),
         description="Remove stray points of all clouds first: those far from their 8 nearest neighbours.",
     )
     init_from: str | None = Field(

@@ -37,15 +37,16 @@ class Splits:
     val: Dataset  #: to select the best epoch by
     tests: Mapping[str, Dataset]  #: to score the best epoch by, under their names
 
-    def transformed(self, settings: Settings) -> Splits:
+    def transformed(self, settings: Settings, needs_up: bool = False) -> Splits:
         """The same with normalization, augmentation and rotations as the settings say.
 
         They follow any transform that a data set has already. The axis of the rotations is the training set's
-        ``gravity``. Clouds are normalized unless the training set's ``normalize`` is False.
+        ``gravity``. Clouds are normalized unless the training set's ``normalize`` is False, and with
+        ``needs_up`` they have their upward direction.
         """
         gravity, normalize = dataset_attribute(self.train, "gravity"), self.is_normalized
-        train = transform_for(settings, "train", gravity, normalize)
-        test = transform_for(settings, "test", gravity, normalize)
+        train = transform_for(settings, "train", gravity, normalize, needs_up)
+        test = transform_for(settings, "test", gravity, normalize, needs_up)
         tests = {name: with_transform(each, test) for name, each in self.tests.items()}
         return Splits(with_transform(self.train, train, settings.seed), with_transform(self.val, test), tests)
 

@@ -17,7 +17,7 @@ from ..metrics.average import Average
 from .part_loss import balance_of_parts, expected_iou_loss, part_cross_entropy
 from .settings import Settings
 
-__all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task"]
+__all__ = ["NBody", "NormalEstimation", "PartSegmentation", "PointClassification", "Task", "point_attribute"]
 
 
 class Task(ABC):
@@ -32,6 +32,8 @@ class Task(ABC):
     direction: Literal["max", "min"]  #: whether a good one is large, ``"max"``, or small, ``"min"``
     #: Whether clouds are normalized, augmented and rotated as the settings of a training say.
     transforms_clouds: bool = True
+    #: Whether clouds are given the upward direction of their data set, ``ndata["up"]``.
+    needs_up: bool = False
     #: Whether outputs have a row for each cloud, not for each point.
     per_cloud: bool = False
 
@@ -172,7 +174,7 @@ class PartSegmentation(Task):
         return model(graph) if label is None else model(graph, label)
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        part, num_points = _point_attribute(graph, "part"), graph.batch_num_nodes()
+        part, num_points = point_attribute(graph, "part"), graph.batch_num_nodes()
         _check_logits(output, part, self.num_parts)
         # In bfloat16 the logarithm would lose what distinguishes good predictions from better ones.
         category, output = self._category(graph, label), output.float()
@@ -197,7 +199,7 @@ class PartSegmentation(Task):
     def update(self, metric: PartIoU, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
         pred = self.predictions(output, graph, label)
         metric.update(
-            pred, _point_attribute(graph, "part"), self._category(graph, label), graph.batch_num_nodes()
+            pred, point_attribute(graph, "part"), self._category(graph, label), graph.batch_num_nodes()
         )
 
     def predictions(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> Tensor:
@@ -254,7 +256,7 @@ class NormalEstimation(Task):
         metric.update(*self._pair(output, graph))
 
     def _pair(self, output: Tensor, graph: DGLGraph) -> tuple[Tensor, Tensor]:
-        normal = _point_attribute(graph, "normal")
+        normal = point_attribute(graph, "normal")
         if output.shape not in (normal.shape, (len(normal), 1, 3)):
             raise DGLError(
                 f"Expected one vector a point, (N, 1, 3), from the network, got {tuple(output.shape)}."
@@ -269,7 +271,7 @@ class NBody(Task):
     transforms_clouds = False  # the physics has a scale
 
     def loss(self, output: Tensor, graph: DGLGraph, label: Tensor | None) -> tuple[Tensor, int]:
-        target = _point_attribute(graph, "target_pos")
+        target = point_attribute(graph, "target_pos")
         if output.shape != target.shape:
             raise DGLError(
                 f"Expected positions {tuple(target.shape)} from the network, got {tuple(output.shape)}."
@@ -280,7 +282,7 @@ class NBody(Task):
         return MeanSquaredError()
 
     def update(self, metric: MeanSquaredError, output: Tensor, graph: DGLGraph, label: Tensor | None) -> None:
-        metric.update(output, _point_attribute(graph, "target_pos"))
+        metric.update(output, point_attribute(graph, "target_pos"))
 
 
 def _filled(task: Task, **values: object) -> Task:
@@ -312,7 +314,7 @@ def _check_logits(logits: Tensor, truth: Tensor, number: int) -> None:
         )
 
 
-def _point_attribute(graph: DGLGraph, name: str) -> Tensor:
+def point_attribute(graph: DGLGraph, name: str) -> Tensor:
     if name not in graph.ndata:
         raise DGLError(
             f"This task needs clouds with ndata[{name!r}], but the data set has only "

@@ -13,17 +13,49 @@ from torch import Tensor
 
 from ..._validation import check_choice
 from ...geometry import random_rotation, subtract_centroid, to_global
-from ..choices import RotationMode
+from ..choices import Axis, RotationMode
 from ._inputs import MAX_MAGNITUDE, check_magnitude, check_point_cloud
 
-__all__ = ["NormalizeScale", "RandomJitter", "RandomRotate", "RandomScale", "RandomTranslate"]
+__all__ = ["AddUp", "NormalizeScale", "RandomJitter", "RandomRotate", "RandomScale", "RandomTranslate"]
 
 _POINTS = ("pos", "target_pos")
 _VECTORS = ("vel", "target_vel")
-_NORMALS = ("normal",)
+_NORMALS = ("normal", "up")
 _FEATURES = ("vec",)  # vectors that networks take as features
 _AXES = {"x": 0, "y": 1, "z": 2}
 _MAX_RADIUS = 1e300  # in float64
+
+
+class AddUp(BaseTransform):
+    """Add the upward direction of clouds that stand upright to their points, as ``ndata["up"]``.
+
+    Rotations of the cloud rotate it, too.
+
+    Parameters
+    ----------
+    axis : {"x", "y", "z"}
+        The axis that points up.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.data.transforms import AddUp
+    >>> AddUp("y")(dgl_orient.point_cloud(torch.rand(2, 3))).ndata["up"]
+    tensor([[0., 1., 0.],
+            [0., 1., 0.]])
+    """
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis = check_choice("axis", axis, Axis)
+
+    def __call__(self, graph: DGLGraph) -> DGLGraph:
+        check_point_cloud(graph)
+        up = torch.zeros_like(graph.ndata["pos"])
+        up[:, _AXES[self.axis]] = 1.0
+        return _with(graph, {"up": up})
+
+    def __repr__(self) -> str:
+        return f"AddUp({self.axis!r})"
 
 
 class RandomRotate(BaseTransform):
