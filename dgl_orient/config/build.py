@@ -23,7 +23,7 @@ from ..train.tasks import NBody, NormalEstimation, PartSegmentation, PointClassi
 from ..train.upright_task import UprightEstimation
 from .metadata import dataset_metadata
 from .recipe import data_arguments
-from .registry import MODELS, MOLECULES, PHYSICAL, data_class, following_options, model_maker
+from .registry import FIXED_OUTPUTS, MODELS, MOLECULES, PHYSICAL, data_class, following_options, model_maker
 
 __all__ = [
     "TrainingSetup",
@@ -121,7 +121,7 @@ def model_options(
     """The arguments of the model: those that follow from the data set, and those of the recipe."""
     given = {name: value for name, value in recipe["model"].items() if name not in ("name", "preset")}
     given = input_sizes_of(recipe) | given
-    if recipe["pipeline_name"] in ("nbody", "upright"):
+    if recipe["pipeline_name"] in FIXED_OUTPUTS:
         return [], given
     if recipe["pipeline_name"] in MOLECULES:
         return [], dict(_required(recipe, metadata, "outputs")) | given

@@ -21,8 +21,10 @@ __all__ = [
     "DATA",
     "DGLGO_APPLY",
     "DGLGO_PIPELINES",
+    "FIXED_OUTPUTS",
     "MODELS",
     "MOLECULES",
+    "PER_CLOUD",
     "PHYSICAL",
     "PIPELINES",
     "DataName",
@@ -35,6 +37,7 @@ __all__ = [
     "model_maker",
     "model_names",
     "model_pipelines",
+    "output_argument",
     "register_data",
     "register_model",
 ]
@@ -55,6 +58,12 @@ PIPELINES = {
 
 #: Those whose inputs are molecules.
 MOLECULES = ("molprop", "moltensor")
+
+#: Those that say something of a whole cloud, from a sample of its points.
+PER_CLOUD = ("pointcls", "upright")
+
+#: Those whose networks have the same outputs for all data sets.
+FIXED_OUTPUTS = ("nbody", "upright")
 
 #: Those whose distances have a meaning: clouds are neither scaled nor rotated nor otherwise changed.
 PHYSICAL = ("nbody", *MOLECULES)
@@ -173,7 +182,8 @@ def register_data(
     name : str
         The name.
     pipelines : sequence of str
-        Some of ``pointcls``, ``partseg``, ``normals``, ``nbody``, ``molprop`` and ``moltensor``.
+        Some of ``pointcls``, ``partseg``, ``normals``, ``upright``, ``nbody``, ``molprop`` and
+        ``moltensor``.
     per_split : sequence of str
         Arguments that a recipe may give for each split.
 
@@ -200,9 +210,10 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     """Give a model a name for recipes.
 
     Its first argument is the number of outputs, as that of :class:`dgl_orient.models.DGCNN`; for ``nbody``
-    there is none. Its ``forward`` takes a batch of clouds, for ``partseg`` also their categories ``(B,)``,
-    and returns for ``pointcls`` logits ``(B, outputs)``, for ``partseg`` logits ``(N, outputs)``, for
-    ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, and for ``nbody`` positions ``(N, 3)``. An argument
+    and ``upright`` there is none. Its ``forward`` takes a batch of clouds, for ``partseg`` also their
+    categories ``(B,)``, and returns for ``pointcls`` logits ``(B, outputs)``, for ``partseg`` logits
+    ``(N, outputs)``, for ``normals`` vectors ``(N, 3)`` or ``(N, 1, 3)``, for ``upright`` directions and
+    their scores ``(B, K, 4)``, and for ``nbody`` positions ``(N, 3)``. An argument
     ``num_categories`` (of ``partseg``) or ``out`` (of ``normals``, which is ``"vectors"``) is filled in if
     there is one. For ``molprop`` and ``moltensor`` it takes those of
     :attr:`dgl_orient.data.MoleculeDataset.outputs` by name, and returns scalars ``(B, T)``, vectors
@@ -214,7 +225,8 @@ def register_model(name: str, pipelines: Sequence[str]) -> Callable[[type], type
     name : str
         The name.
     pipelines : sequence of str
-        Some of ``pointcls``, ``partseg``, ``normals``, ``nbody``, ``molprop`` and ``moltensor``.
+        Some of ``pointcls``, ``partseg``, ``normals``, ``upright``, ``nbody``, ``molprop`` and
+        ``moltensor``.
 
     Examples
     --------
@@ -310,6 +322,11 @@ def following_options(make: Callable, options: Mapping[str, object]) -> dict[str
         return dict(options)
     taken = {each.name for each in takes}
     return {option: value for option, value in options.items() if option in taken}
+
+
+def output_argument(cls: type, pipeline: str) -> tuple[str, ...]:
+    """The name of a model's first argument, its number of outputs; none where all data sets have the same."""
+    return () if pipeline in FIXED_OUTPUTS else tuple(inspect.signature(cls).parameters)[:1]
 
 
 def model_pipelines(name: str) -> tuple[str, ...]:

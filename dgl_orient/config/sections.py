@@ -61,8 +61,8 @@ def data_section(name: str) -> type[Section]:
 def model_section(name: str, pipeline: str) -> type[Section]:
     """What a recipe may say under ``model`` for a model."""
     cls = registry.model_class(name, pipeline)
-    outputs = () if pipeline == "nbody" else tuple(inspect.signature(cls).parameters)[:1]
-    return _section(name, cls, (*registry.GIVEN_TO_MODELS, *outputs), ())
+    given = (*registry.GIVEN_TO_MODELS, *registry.output_argument(cls, pipeline))
+    return _section(name, cls, given, ())
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import typer
 
 from .._extras import to_install
 from ..config import registry
-from ..weights import DEFAULT, DEFAULT_PARTS, pretrained_models
+from ..weights import DEFAULT, DEFAULT_PARTS, DEFAULT_UPRIGHT, pretrained_models
 from . import recipes, view
 from .console import (
     COLUMNS_HELP,
@@ -108,6 +108,7 @@ def train(
         "apply chair.ply",
         "apply --cpt results scans mug.ply --out predictions",
         "apply --category chair scan.ply",
+        "apply --upright scan.ply",
         "apply table.csv --columns x,y,z --votes 8",
         "apply --cfg apply.yaml",
     )
@@ -125,6 +126,7 @@ def apply(
         OptionalStr, typer.Option("--format", help="of clouds to write: ply or npz")
     ] = None,
     category: Annotated[OptionalStr, typer.Option(help=_CATEGORY)] = None,
+    upright: Annotated[bool, typer.Option("--upright", help="Write the clouds set upright, z up")] = False,
     columns: Annotated[OptionalStr, typer.Option(help=COLUMNS_HELP)] = None,
     seed: Annotated[int, typer.Option(help="of the points sampled from a file")] = 0,
     votes: Annotated[int, typer.Option(min=1, help="samples of a cloud to average over, for classes")] = 1,
@@ -143,8 +145,10 @@ def apply(
         _check_only_cfg(ctx)
     elif not inputs:
         raise UserError("Name files or folders to predict, or give --cfg FILE.")
+    elif upright and not cpt is category is None:
+        raise UserError("--upright names the network; leave out --cpt and --category.")
     elif cpt is None:
-        cpt = DEFAULT if category is None else DEFAULT_PARTS
+        cpt = DEFAULT_UPRIGHT if upright else DEFAULT if category is None else DEFAULT_PARTS
         if not quiet:
             echo(f"Predicting with the pretrained model {cpt}; --cpt names another.")
     from . import commands

@@ -63,6 +63,9 @@ def _cells(entry: Mapping, colors: Mapping[str, str]) -> dict[str, str | Text]:
         return _class_cells(entry)
     if "properties" in entry:
         return _property_cells(entry)
+    if "up" in entry:
+        up = " ".join(f"{each:.2f}" for each in entry["up"])
+        return {"up": up, "probability": f"{entry['probability']:.1%}", "written": entry.get("output", "")}
     cells = {"category": entry["category"]} if "category" in entry else {}
     cells |= {name: f"{entry[name]:,}" for name in ("points", "particles") if name in entry}
     if "parts" in entry:

@@ -7,7 +7,7 @@ from pathlib import Path
 from .._messages import nearest
 from .._training_folders import newest_training
 
-__all__ = ["DEFAULT", "DEFAULT_PARTS", "FOLDER", "checkpoint_path", "pretrained_models"]
+__all__ = ["DEFAULT", "DEFAULT_PARTS", "DEFAULT_UPRIGHT", "FOLDER", "checkpoint_path", "pretrained_models"]
 
 #: The folder of their checkpoints.
 FOLDER = Path(__file__).parent
@@ -17,6 +17,9 @@ DEFAULT = "oriented-dgcnn-modelnet40"
 
 #: The one for the parts of files of a category.
 DEFAULT_PARTS = "oriented-pointnet2-shapenetpart"
+
+#: The one that sets clouds upright.
+DEFAULT_UPRIGHT = "upright-net-modelnet40"
 
 
 def pretrained_models() -> dict[str, Path]:
@@ -31,6 +34,7 @@ def pretrained_models() -> dict[str, Path]:
     oriented-dgcnn-normals
     oriented-dgcnn-shapenetpart
     oriented-pointnet2-shapenetpart
+    upright-net-modelnet40
     """
     return {path.stem: path for path in sorted(FOLDER.glob("*.pth"))}
 

@@ -109,7 +109,9 @@ def read_file(
     path, columns = Path(path), trained.columns if columns is None else columns
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        arrays = read_cloud(path, _num_candidates(trained), seed, columns, np.float64, index=index)
+        # Clouds that are written are read whole.
+        most = _num_candidates(trained) if trained.pipeline == "pointcls" else None
+        arrays = read_cloud(path, most, seed, columns, np.float64, index=index)
     # A file's warnings are listed under its name.
     said = [str(each.message).removeprefix(f"{path}: ").removesuffix(".") for each in caught]
     if category is None and trained.is_category_conditioned:
@@ -157,15 +159,14 @@ def cloud_of(
         rows = _by_distance(points["pos"], rows)
     if trained.num_points is not None and len(rows) < trained.num_points:
         said.append(f"{counted(len(rows), 'point')}, fewer than the {trained.num_points:,} of training")
-    is_whole = len(rows) == len(points["pos"]) and trained.pipeline != "pointcls"
+    is_whole = len(rows) == len(points["pos"]) and not trained.is_sampled
     features = file_features(path, arrays, trained.input_features)
     return PointCloudFile(path, points, label, len(rows), None if is_whole else rows, tuple(said), features)
 
 
 def _num_candidates(trained: TrainedModel) -> int | None:
     """How many points the network's are sampled from; None if it is given all."""
-    is_sampled = trained.pipeline == "pointcls" and trained.num_points is not None
-    return max(_POOL, 10 * trained.num_points) if is_sampled else None
+    return max(_POOL, 10 * trained.num_points) if trained.is_sampled else None
 
 
 def _candidates(trained: TrainedModel, pos: np.ndarray, seed: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from dgl import DGLError
 
+from ..config.registry import PER_CLOUD
 from ..data.io.limits import extension_of
 from ..geometry import to_global
 from ..plot import Coloring, OrientedCloud, PlotOptions, oriented_cloud, own_colors, plain
@@ -141,7 +142,7 @@ def _colorings(cloud: CloudInput, pose: CloudPose, required: str | None) -> tupl
 def _prediction_colorings(cloud: CloudInput, pose: CloudPose) -> list[Coloring]:
     trained, data, prediction = cloud.trained, cloud.points, pose.prediction
     metadata = trained.metadata
-    if trained.pipeline == "pointcls":
+    if trained.pipeline in PER_CLOUD:
         return []
     if trained.is_molecular:
         return [element_coloring(data["element"])]

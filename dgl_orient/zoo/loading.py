@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -110,7 +109,7 @@ def _described_recipe(state: Mapping[str, object], path: Path) -> dict[str, obje
             f"{path} has the weights of a network that is not registered; make the network with the "
             f"arguments that it was trained with and use dgl_orient.pretrained(path, network=network)."
         )
-    first = () if pipeline == "nbody" else list(inspect.signature(classes[name]).parameters)[:1]
+    first = registry.output_argument(classes[name], pipeline)
     given = {key: value for key, value in arguments.items() if key not in (*GIVEN_TO_MODELS, *first)}
     # A recipe is checked with data; any will do, for they have no part in the network.
     data = {"name": "charged" if pipeline == "nbody" else "qm9" if pipeline in MOLECULES else "shapes"}

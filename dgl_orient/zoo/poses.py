@@ -14,6 +14,7 @@ import torch
 from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 
+from ..config.registry import PER_CLOUD
 from ..data import NormalizeScale, read_cloud
 from ..data.io import CloudWarning
 from ..data.io.read import MESH_POINTS
@@ -91,7 +92,7 @@ def read_input(
     if category is not None and (trained is None or not trained.is_category_conditioned):
         raise DGLError("There is no network that is conditioned on a category; leave out --category.")
     columns = trained.columns if columns is None and trained is not None else columns
-    is_per_point = trained is not None and trained.pipeline != "pointcls"
+    is_per_point = trained is not None and trained.pipeline not in PER_CLOUD
     arrays = read_cloud(path, None, seed, columns, np.float64)
     if len(arrays["pos"]) == MESH_POINTS and not is_per_point:
         arrays = read_cloud(path, min(limit, _MESH_POINTS), seed, columns, np.float64)

@@ -211,7 +211,7 @@ def _table(predictions: Sequence[Mapping[str, object]]) -> str:
 
 def _cell(content: object) -> object:
     """A string that neither a terminal nor a spreadsheet takes for a command; numbers as they are."""
-    content = "; ".join(content) if isinstance(content, (list, tuple)) else content
+    content = "; ".join(map(str, content)) if isinstance(content, (list, tuple)) else content
     if not isinstance(content, str):
         return content
     return printable(f"'{content}" if content.startswith(_FORMULA) else content)

@@ -1,4 +1,4 @@
-"""What the outputs of a network mean: classes, parts, normals and positions."""
+"""What the outputs of a network mean: classes, parts, normals, upward directions and positions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..data.molecule_files import formula
+from ..metrics import chosen_direction
+from .upright import set_upright
 
 if TYPE_CHECKING:
     from .clouds import PointCloudFile
@@ -22,7 +24,7 @@ UNKNOWN = "unknown"
 
 
 #: What a table shows of a summary as it is.
-_SHOWN = ("class", "category", "points", "particles", "novelty", "molecule", "formula", "atoms")
+_SHOWN = ("class", "up", "category", "points", "particles", "novelty", "molecule", "formula", "atoms")
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,6 +106,8 @@ def prediction_of(
     elif trained.pipeline == "normals":
         vectors = normalize(output.double().reshape(-1, 3), dim=1)
         summary, per_point = {"points": len(vectors)}, {"normal": vectors.float().numpy()}
+    elif trained.pipeline == "upright":
+        summary, per_point = _upright(output, file)
     else:
         summary, per_point = {"particles": len(output)}, {"predicted_pos": output.numpy()}
     if file is None:
@@ -127,6 +131,13 @@ def _class(trained: TrainedModel, logits: Tensor, features: Tensor | None) -> tu
         "novelty": novelty,
         "is_known": is_known,
     }, {}
+
+
+def _upright(output: Tensor, file: PointCloudFile | None) -> tuple[dict, dict]:
+    """Which way is up, and the points of the file with the z axis there."""
+    up, probability = (each[0].double().numpy() for each in chosen_direction(output[None].double()))
+    summary = {"up": [round(each, 6) for each in up.tolist()], "probability": round(float(probability), 6)}
+    return summary, {} if file is None else set_upright(file.points, up)
 
 
 def _properties(trained: TrainedModel, output: Tensor, file: PointCloudFile | None) -> dict[str, object]:

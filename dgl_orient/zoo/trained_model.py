@@ -291,6 +291,11 @@ class TrainedModel:
         return self._preprocessing("num_points")
 
     @property
+    def is_sampled(self) -> bool:
+        """Whether it is given a sample of a cloud's points, as many as in training."""
+        return self.pipeline in registry.PER_CLOUD and self.num_points is not None
+
+    @property
     def device(self) -> torch.device:
         """Where it is."""
         return next(self.network.parameters()).device
@@ -331,8 +336,7 @@ class TrainedModel:
         return self._transform("random" if self.sampling == "random" else "random_farthest")
 
     def _transform(self, sampling: str) -> Compose:
-        resampled = self.pipeline == "pointcls" and self.num_points is not None
-        steps = [FixedPoints(self.num_points, sampling)] if resampled else []
+        steps = [FixedPoints(self.num_points, sampling)] if self.is_sampled else []
         return Compose(steps + ([NormalizeScale()] if self.is_normalized else []))
 
     def prepare(self, graph: DGLGraph) -> DGLGraph:

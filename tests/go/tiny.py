@@ -14,12 +14,12 @@ from dgl_orient.go import apply as go_apply
 from dgl_orient.train.loop import fit
 from tests.molecules import write_qm9
 
-PIPELINES = ("pointcls", "partseg", "normals", "nbody")
+PIPELINES = ("pointcls", "partseg", "normals", "upright", "nbody")
 SIZES = {"train": 10, "val": 5, "test": 5}
 
 _SHAPES = {"name": "shapes", "num_points": 40, "num_shapes": SIZES}
 _CHARGED = {"name": "charged", "num_particles": 5, "horizon": 20, "size": SIZES}
-#: A network without orientations, for all pipelines but ``nbody``.
+#: A network without orientations, for classes, parts and normals.
 PLAIN = {
     "name": "dgcnn",
     "preset": "light",
@@ -34,6 +34,14 @@ _NETWORK = PLAIN | {
     "orientation_k": 6,
     "num_orientations": 1,
     "orientation": {"hidden_feats": 8, "hidden_vectors": 4, "num_layers": 1},
+}
+_UPRIGHT = {
+    "name": "upright-net",
+    "widths": [8],
+    "score_feats": [8],
+    "head_feats": [8],
+    "k": 6,
+    "num_orientations": 1,
 }
 
 
@@ -50,6 +58,7 @@ def recipe(pipeline: str, data: dict | None = None, model: dict | None = None, *
     """A checked recipe; what is given is added to or replaces what it has."""
     particles = pipeline == "nbody"
     own = {"name": "egnn", "hidden_feats": 8, "num_layers": 1} if particles else _NETWORK
+    own = _UPRIGHT if pipeline == "upright" else own
     data_of_pipeline = _CHARGED if particles else _SHAPES
     if pipeline in MOLECULES:
         own = {"name": "oriented-mol", "hidden_feats": 8, "num_layers": 1}
