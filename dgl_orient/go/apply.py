@@ -61,6 +61,8 @@ def apply(
       training; a network that fits planes predicts overlapping patches instead, at the file's density, and
       takes the normals' signs from a sample of the whole cloud. The file's points are written with their
       parts (``part``, its ``probability``, and a colour) or normals. Meshes are sampled first.
+    - ``upright``: a sample of the cloud is given to the network as for ``pointcls``, and all points of the
+      file are written rotated about their centroid so that z points up, with their normals.
     - ``nbody``: files hold ``pos``, ``vel`` and ``charge``; ``predicted_pos`` is written beside them.
     - ``molprop`` and ``moltensor``: files are molecules, .xyz (also of several frames), .sdf or .pdb; each
       molecule has a row with its formula and its properties, vectors and tensors in the file's axes.

@@ -19,6 +19,7 @@ from .recipes import EPOCHS, LONG, NETWORKS
 from .results import Results
 from .tables import make_tables
 from .training import train_long, train_protocol, train_trials
+from .upright import UPRIGHT, measure_upright, upright_tables
 
 _EXAMPLES = """\
   python -m benchmarks.experiments.modelnet40 protocol --models oriented-dgcnn dgcnn --train z so3
@@ -60,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("names", nargs="+", help="pretrained models, or runs such as long_augmented_50")
     command.add_argument("--shapenet", type=Path, help="folder of ShapeNet-Part, for unknown classes")
     command.add_argument("--every", type=int, default=8, help="take each n-th shape for strays, default 8")
+    text = "estimate which way is up for all test shapes in random poses"
+    command = _add(commands, "upright", text, measure_upright)
+    command.add_argument("names", nargs="+", help="pretrained models, or runs")
     add_command(commands, "summary", "render all records as tables and plots", _summary)
     return parser
 
@@ -74,6 +78,7 @@ def _summary(folders: Folders, quick: bool) -> None:
     results = Results.read(folders.results)
     template = Path(__file__).with_name("page.md")
     tables = make_tables(results) | prediction_tables(read_json(folders.results / FILE))
+    tables |= upright_tables(read_json(folders.results / UPRIGHT))
     write_results(folders.results, results.summary(), template, tables, plots(results))
 
 
