@@ -151,15 +151,18 @@ def _checked(schema: type[Recipe], recipe: Mapping) -> dict:
 
 
 def _axis_problems(recipe: Mapping) -> list[str]:
-    """Rotations about the vertical axis need to know which one that is."""
+    """Rotations about the vertical axis, and the task of finding it, need to know which one that is."""
     data, general = recipe.get("data"), recipe.get("general_pipeline")
     name = data.get("name") if isinstance(data, Mapping) else None
     protocol = general.get("protocol", "z/so3") if isinstance(general, Mapping) else "z/so3"
     about_axis = isinstance(protocol, str) and protocol.startswith("z/")
-    if not about_axis or not isinstance(name, str) or name not in registry.data_names():
+    is_learned = recipe.get("pipeline_name") == "upright"
+    if not (about_axis or is_learned) or not isinstance(name, str) or name not in registry.data_names():
         return []
     if "gravity" not in data_section(name).fields() or data.get("gravity") is not None:
         return []
+    if is_learned:
+        return ["data.gravity is missing: write x, y or z, the axis along which the shapes stand upright."]
     return [
         f"data.gravity is missing: the protocol {shown(protocol)} rotates shapes about their vertical axis; "
         f"write x, y or z, or use so3/so3."

@@ -14,7 +14,7 @@ from torch import Tensor
 from .._training_folders import newest_training
 from ..config.build import data_set
 from ..data import ChargedParticles, PointCloudDataset, simulate
-from ..metrics import Accuracy, PartIoU
+from ..metrics import Accuracy, PartIoU, chosen_direction
 from ..plot.prediction_colors import angular_error
 from ..plot.quality_figure import quality_figure
 from ..plot.saving import output_path, save_figure, write_text
@@ -48,9 +48,9 @@ def view_run(
     Of the folder in a recipe's ``save_path`` it is the newest training.
 
     Beside the curves of all runs there is, for the test set and the best network of the first run: for
-    ``pointcls`` the confusion matrix, for ``partseg`` the IoU of every category, for ``normals`` the
-    distribution of errors, for ``nbody`` some trajectories, for molecules predicted against true properties.
-    Without a checkpoint, as before the training is complete, there are curves alone.
+    ``pointcls`` the confusion matrix, for ``partseg`` the IoU of every category, for ``normals`` and
+    ``upright`` the distribution of errors, for ``nbody`` some trajectories, for molecules predicted against
+    true properties. Without a checkpoint, as before the training is complete, there are curves alone.
     """
     folder = newest_training(Path(folder))
     path = output_path(out, folder.resolve().name or "training")
@@ -104,6 +104,12 @@ def _normal_errors(trained: TrainedModel, test: PointCloudDataset, progress: boo
     return error_curve(np.concatenate(errors))
 
 
+def _up_errors(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
+    outputs = torch.stack(list(predict(trained.network, trained.task, test, progress=progress)))
+    up = np.stack([graph.ndata["up"][0].numpy() for graph, _ in _items(test)])
+    return error_curve(angular_error(chosen_direction(outputs)[0].numpy(), up), "upward direction", "clouds")
+
+
 def _trajectories(trained: TrainedModel, test: PointCloudDataset, progress: bool) -> Drawing:
     few = torch.utils.data.Subset(test, range(min(_NUM_SYSTEMS, len(test))))
     systems = []
@@ -131,6 +137,7 @@ _RESULTS = {
     "pointcls": _confusion,
     "partseg": _iou,
     "normals": _normal_errors,
+    "upright": _up_errors,
     "nbody": _trajectories,
     "molprop": _properties,
     "moltensor": _properties,

@@ -156,8 +156,8 @@ def iou_bars(values: Sequence[float], names: Sequence[str]) -> Drawing:
     return draw
 
 
-def error_curve(degrees: np.ndarray) -> Drawing:
-    """The cumulative distribution of angular errors."""
+def error_curve(degrees: np.ndarray, direction: str = "normal", samples: str = "points") -> Drawing:
+    """The cumulative distribution of the angular errors of a direction over all samples."""
     degrees = np.sort(np.asarray(degrees, dtype=float))
 
     def draw(figure: SubFigure) -> None:
@@ -165,10 +165,10 @@ def error_curve(degrees: np.ndarray) -> Drawing:
         axes.plot(degrees, np.arange(1, len(degrees) + 1) / max(len(degrees), 1), color="tab:blue")
         axes.set_xlim(0, 180 if len(degrees) and degrees[-1] > 90 else 90)
         axes.set_ylim(0, 1)
-        axes.set_xlabel("angle to the true normal, degrees", fontsize=8)
-        axes.set_ylabel("fraction of test points within it", fontsize=8)
+        axes.set_xlabel(f"angle to the true {direction}, degrees", fontsize=8)
+        axes.set_ylabel(f"fraction of test {samples} within it", fontsize=8)
         if len(degrees):
-            axes.set_title(f"{len(degrees)} test points, median {np.median(degrees):.1f}°", fontsize=9)
+            axes.set_title(f"{len(degrees)} test {samples}, median {np.median(degrees):.1f}°", fontsize=9)
         simplify_axes(axes)
 
     return draw

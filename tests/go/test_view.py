@@ -147,6 +147,7 @@ def run_folder(pipeline: str):
         ("pointcls", "confusion_matrix"),
         ("partseg", "iou_bars"),
         ("normals", "error_curve"),
+        ("upright", "error_curve"),
         ("nbody", "trajectories"),
     ],
 )
@@ -167,6 +168,8 @@ def test_drawn_results_equal_the_recorded_metrics(clouds, capfd, monkeypatch, pi
     elif pipeline == "normals":
         errors = 1 - np.cos(np.radians(given))
         assert errors.mean() == pytest.approx(metrics["normal_error"]["mean"], rel=1e-4)
+    elif pipeline == "upright":
+        assert np.mean(given) == pytest.approx(metrics["up_angle"]["mean"], rel=1e-3)
     else:
         test = ChargedParticles("test", num_particles=5, size=5, horizon=20)
         for system, graph in zip(given, test):
