@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .ply import ply_elements
+
 __all__ = ["check_off", "check_ply"]
 
 
@@ -30,28 +32,15 @@ def check_off(content: bytes) -> None:
 def check_ply(content: bytes, elements: Mapping[str, dict]) -> None:
     """Raise if rows or parts of them are missing, which trimesh reads as a shorter file."""
     header, _, body = content.partition(b"end_header")
-    for name, count, properties in _announced_elements(header):
+    for name, count, types in ply_elements(header):
         element = elements.get(name, {})
         data = element.get("data")
-        if count and (data is None or len(element["properties"]) < properties):
+        if count and (data is None or len(element["properties"]) < len(types)):
             raise ValueError(f"it announces {count} {name} rows but has none")
         if count and isinstance(data, np.ndarray) and len(data) != count:
             raise ValueError(f"it announces {count} {name} rows but has {len(data)}")
     if b"ascii" in header.split(b"\n", 2)[1]:
         _check_ascii_rows(body, elements)
-
-
-def _announced_elements(header: bytes) -> list[tuple[str, int, int]]:
-    """Name, number of rows and number of properties of each element of a .ply header."""
-    elements: list[tuple[str, int, int]] = []
-    for line in header.decode("utf-8", "replace").splitlines():
-        words = line.split()
-        if words[:1] == ["element"]:
-            elements.append((words[1], int(words[2]), 0))
-        elif words[:1] == ["property"] and elements:
-            name, count, properties = elements[-1]
-            elements[-1] = (name, count, properties + 1)
-    return elements
 
 
 def _check_ascii_rows(body: bytes, elements: Mapping[str, dict]) -> None:
