@@ -1,4 +1,5 @@
-"""The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing."""
+"""The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing, and
+colours of .off files, which it leaves out."""
 
 from __future__ import annotations
 
@@ -9,24 +10,42 @@ import numpy as np
 
 from .ply import ply_elements
 
-__all__ = ["check_off", "check_ply"]
+__all__ = ["check_off", "check_ply", "off_colors"]
+
+_OFF_COLORS = re.compile(rb"\s*COFF")
 
 
 def check_off(content: bytes) -> None:
     """Raise if lines or corners are missing, which trimesh reads as a mesh of fewer faces."""
+    counts, rows = _off_rows(content)
+    if len(rows) < sum(counts):
+        raise ValueError(f"it announces {sum(counts)} vertices and faces but has {len(rows)}")
+    for number, row in enumerate(rows[counts[0] : sum(counts)], 1):
+        corners = row.split()
+        if len(corners) <= int(corners[0]):
+            raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
+
+
+def off_colors(content: bytes) -> np.ndarray | None:
+    """The colours of the vertices ``(n, 3)`` of a .off file that has them, which trimesh leaves out."""
+    (vertices, _), rows = _off_rows(content)
+    if not _OFF_COLORS.match(content) or not vertices:
+        return None
+    colors = np.loadtxt(rows[:vertices], ndmin=2, comments=None)[:, 3:]
+    if colors.shape[1] < 3:
+        return None
+    is_bytes = colors.max() > 1  # an opaque alpha tells
+    return (colors if is_bytes else 255 * colors)[:, :3].round().clip(0, 255).astype(np.uint8)
+
+
+def _off_rows(content: bytes) -> tuple[tuple[int, int], list[bytes]]:
+    """The numbers of vertices and faces, and their rows without comments."""
     lines = [line.split(b"#")[0].strip() for line in content.splitlines()]
     text = b"\n".join(line for line in lines if line)
     counts = re.match(rb"\D*?OFF\s*(\d+)\s+(\d+)[^\n]*\n?", text)
     if counts is None:
-        return
-    vertices, faces = map(int, counts.groups())
-    rows = text[counts.end() :].splitlines()
-    if len(rows) < vertices + faces:
-        raise ValueError(f"it announces {vertices + faces} vertices and faces but has {len(rows)}")
-    for number, row in enumerate(rows[vertices : vertices + faces], 1):
-        corners = row.split()
-        if len(corners) <= int(corners[0]):
-            raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
+        return (0, 0), []
+    return (int(counts[1]), int(counts[2])), text[counts.end() :].splitlines()
 
 
 def check_ply(content: bytes, elements: Mapping[str, dict]) -> None:

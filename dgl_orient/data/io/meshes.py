@@ -14,7 +14,7 @@ from ..._extras import to_install
 from .attributes import INTENSITY_NAMES
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
-from .mesh_rows import check_off, check_ply
+from .mesh_rows import check_off, check_ply, off_colors
 from .ply import lists_as_text, strip_faces
 from .xml_scenes import check_3mf, check_dae, join_models, place_skins
 
@@ -59,6 +59,7 @@ def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
     scene = _load_scene(content, limits)
     if extension == ".off":
         check_off(content)
+        _add_colors(scene, off_colors(content))
     nodes = [(transform, _with_faces(scene.geometry[name])) for transform, name in _nodes(scene)]
     _check_instances(limits, [geometry for _, geometry in nodes])
     meshes, clouds = [], []
@@ -133,6 +134,11 @@ def _load_scene(content: bytes, limits: Limits):
             )
         except DeprecationWarning as error:
             raise ValueError("it has text among its numbers, perhaps decimal commas") from error
+
+
+def _add_colors(scene, colors: np.ndarray | None) -> None:
+    for geometry in scene.geometry.values() if colors is not None else ():
+        geometry.visual.vertex_colors = colors
 
 
 def _with_faces(geometry):
