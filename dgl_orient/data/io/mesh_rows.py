@@ -1,5 +1,5 @@
 """The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing, and
-colours of .off files, which it leaves out."""
+colours and polygons of .off files, which it leaves out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from .ply import ply_elements
 
-__all__ = ["check_off", "check_ply", "off_colors"]
+__all__ = ["check_off", "check_ply", "off_colors", "off_triangles"]
 
 _OFF_COLORS = re.compile(rb"\s*COFF")
 
@@ -24,6 +24,25 @@ def check_off(content: bytes) -> None:
         corners = row.split()
         if len(corners) <= int(corners[0]):
             raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
+
+
+def off_triangles(content: bytes) -> bytes:
+    """A .off file whose faces of five or more corners, which trimesh does not read, are fans of triangles."""
+    (vertices, faces), rows = _off_rows(content)
+    fans = [_fan(row.split()) for row in rows[vertices : vertices + faces]]
+    if all(len(fan) == 1 for fan in fans):
+        return content
+    head = b"COFF" if _OFF_COLORS.match(content) else b"OFF"
+    triangles = [b" ".join(row) for fan in fans for row in fan]
+    return b"\n".join([head, b"%d %d 0" % (vertices, len(triangles)), *rows[:vertices], *triangles, b""])
+
+
+def _fan(row: list[bytes]) -> list[list[bytes]]:
+    """The rows of the triangles of a face with five and more corners, or the row itself."""
+    number = int(row[0])
+    if not 4 < number < len(row):
+        return [row]
+    return [[b"3", row[1], row[i], row[i + 1]] for i in range(2, number)]
 
 
 def off_colors(content: bytes) -> np.ndarray | None:

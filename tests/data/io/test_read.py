@@ -172,6 +172,18 @@ def test_colours_of_off_files_are_kept_with_and_without_faces(tmp_path, scale):
     np.testing.assert_allclose(mesh["color"], weights @ colors / 255, atol=0.01)
 
 
+def test_polygons_of_off_files_are_read(tmp_path):
+    corners = [(0, 0), (2, 0), (2, 1), (1, 2), (0, 1), (3, 0), (3, 1)]
+    rows = "".join(f"{x} {y} 5 255 0 {51 * x} 255\n" for x, y in corners)
+    faces = "5 0 1 2 3 4 0.5 0.5 0.5\n# a square\n4 1 5 6 2\n"
+    cloud = read_cloud(put(tmp_path, "polygons.off", f"COFF\n7 2 0\n{rows}{faces}"), 20_000)
+    np.testing.assert_allclose(cloud["normal"], np.tile([0.0, 0, 1], (20_000, 1)), atol=1e-9)
+    # Areas: 2 of the rectangle, 1 of the roof and 1 of the square.
+    x, y, _ = cloud["pos"].T
+    assert np.mean(x > 2) == pytest.approx(0.25, abs=0.02) and np.mean(y > 1) == pytest.approx(0.25, abs=0.02)
+    np.testing.assert_allclose(cloud["color"][:, 2], x / 5, atol=0.01)
+
+
 class Trap:
     """What a pickle would run."""
 
