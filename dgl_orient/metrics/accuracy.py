@@ -49,8 +49,9 @@ class Accuracy(Average):
         pred = pred.argmax(1) if pred.ndim == 2 else pred
         check_numbers("label", label, num_classes, len(pred))
         check_numbers("pred", pred, num_classes, len(label))
-        counts = confusion_matrix(label.cpu(), pred.cpu(), labels=range(num_classes))
-        self.totals += torch.from_numpy(counts)
+        # With a class more than there are, for scikit-learn warns of a single one.
+        counts = confusion_matrix(label.cpu(), pred.cpu(), labels=range(num_classes + 1))
+        self.totals += torch.from_numpy(counts[:-1, :-1])
 
     def result(self) -> dict[str, float]:
         """Both accuracies."""

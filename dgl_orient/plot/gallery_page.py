@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .cloud_figure import cloud_figure
 from .cloud_page import CONFIG, page_figure, require_plotly
-from .figure import figure_bytes
+from .figure import escape, figure_bytes
 from .scene import OrientedCloud, PlotOptions
 
 if TYPE_CHECKING:
@@ -102,7 +102,12 @@ def gallery_figure(clouds: Sequence[OrientedCloud], options: Sequence[PlotOption
     columns = math.ceil(math.sqrt(1.5 * len(clouds)))
     starts = range(0, len(clouds), columns)
     panels = [[_of_unit_size(each) for each in clouds[start : start + columns]] for start in starts]
-    return cloud_figure(panels, [list(options[start : start + columns]) for start in starts])
+    figure = cloud_figure(panels, [list(options[start : start + columns]) for start in starts])
+    for axes, cloud in zip(figure.axes, clouds):
+        name, *rest = cloud.title.split("\n")
+        points = 72 * figure.get_figwidth() * axes.get_position().width
+        axes.title.set_text(escape("\n".join([_without_middle(name, points, axes.title.get_size()), *rest])))
+    return figure
 
 
 def gallery_page(clouds: Sequence[OrientedCloud], options: Sequence[PlotOptions], title: str = "") -> str:
@@ -151,6 +156,17 @@ def gallery_page(clouds: Sequence[OrientedCloud], options: Sequence[PlotOptions]
         figures="\n".join(figures),
         config=json.dumps(CONFIG),
     )
+
+
+def _without_middle(name: str, points: float, font_size: float) -> str:
+    """A name of at most this width; of a longer one the beginning and the end."""
+    from matplotlib.textpath import TextPath
+
+    short, kept = name, len(name)
+    while kept > 2 and TextPath((0, 0), escape(short), size=font_size).get_extents().width > points:
+        kept -= 1
+        short = f"{name[: kept - kept // 2]}…{name[-(kept // 2) :]}"
+    return short
 
 
 def _of_unit_size(cloud: OrientedCloud) -> OrientedCloud:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,8 @@ _SHOWN = ("class", "up", "category", "points", "particles", "novelty", "molecule
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction:
-    """The prediction for one cloud.
+class Prediction(Mapping[str, object]):
+    """The prediction for one cloud: a mapping of the values of its summary and of the arrays of its points.
 
     ``summary`` of a class has ``class``, or ``"unknown"``, its ``probability`` and those of all classes,
     ``nearest_class``, the best one even of an unknown cloud, ``novelty``, how unlike the training data the
@@ -44,6 +45,12 @@ class Prediction:
     def __getitem__(self, name: str) -> object:
         """A value of the summary, or an array with a row for each point."""
         return self.summary[name] if name in self.summary else self.per_point[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.summary | self.per_point)
+
+    def __len__(self) -> int:
+        return len(self.summary | self.per_point)
 
     def __repr__(self) -> str:
         return f"Prediction({', '.join(f'{name}: {cell}' for name, cell in self.cells().items() if cell)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -26,6 +27,13 @@ def test_accuracy_by_hand():
     # Class 0: 2 of 3 right, class 1: 1 of 1, class 2: none there, class 3: 0 of 1.
     result = counted(Accuracy(4), [0, 0, 3, 1, 2], [0, 0, 0, 1, 3]).result()
     assert result == pytest.approx({"accuracy": 3 / 5, "class_accuracy": (2 / 3 + 1 + 0) / 3})
+
+
+def test_a_single_class_is_counted_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metric = counted(Accuracy(1), [0, 0], [0, 0])
+    assert metric.totals.tolist() == [[2]] and metric.result() == {"accuracy": 1.0, "class_accuracy": 1.0}
 
 
 def test_accuracy_in_batches_is_that_of_scikit_learn():

@@ -33,6 +33,15 @@ def test_panels_are_equally_large(clouds):
     assert first.get_title() == "a.ply\nchair 90%"
 
 
+def test_long_names_do_not_reach_into_other_panels(clouds):
+    figure = gallery_figure(clouds, [PlotOptions()] * 2)
+    figure.canvas.draw()
+    name, rest = figure.axes[1].get_title().split("\n")
+    assert name[:9] == NAME[:9] and name[-4:] == NAME[-4:] and rest == "mug 50%"
+    first, second = (axes.title.get_window_extent() for axes in figure.axes)
+    assert first.x1 < second.x0 and second.width <= figure.axes[1].get_window_extent().width + 1
+
+
 @needs_chromium
 def test_pictures_open_as_plots_that_fit_the_window(clouds):
     script = """

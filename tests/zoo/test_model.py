@@ -128,6 +128,13 @@ def test_the_bare_network_warns_of_unprepared_clouds(model, pos):
         model.predict(torch.ones(1, 3))  # which has no scale
 
 
+def test_a_prediction_is_a_mapping(pos):
+    (prediction,) = dgl_orient.pretrained(tiny.trained("partseg")).predict(pos, category="mug")
+    assert "part" in prediction and "class" not in prediction and prediction.get("class") is None
+    assert {"category", "parts", "part", "probability"} <= set(prediction) == set(dict(prediction))
+    assert len(prediction) == len(list(prediction))
+
+
 def test_predictions_print_as_a_table(model, pos):
     lines = repr(model.predict([pos, pos[:12]])).splitlines()
     assert len(lines) == 3 and "class" in lines[0] and "12 points" in lines[2]

@@ -67,6 +67,8 @@ def read_cloud_table(limits: Limits, columns: Sequence[int] | Sequence[str] | No
         rows, number = table.values.shape
         is_transposed = columns is None and rows in (3, 6) and number > _MAX_UNNAMED
         return split_columns(limits.path, table.values.T if is_transposed else table.values, columns)
+    if not any(table.names):
+        raise ValueError("none of its columns has numbers")
     named = dict(zip(reversed(table.names), reversed(table.values.T)))  # the first of a name counts
     return choose_columns(limits.path, {name: named[name] for name in table.names if name}, columns)
 

@@ -20,6 +20,7 @@ __all__ = ["read_las"]
 _HEADER_BYTES = 227  # of the oldest version
 _RECORD_HEADER_BYTES = 54
 _COMPRESSED = 0x80  # bit of the format of the points
+_POINT_BY_POINT = 1  # how LASzip compressed before it had chunks
 # Real scans are compressed to about a tenth.
 _MAX_RATIO = 1000
 _CHUNK = 1_000_000
@@ -35,7 +36,8 @@ def read_las(limits: Limits) -> dict[str, np.ndarray]:
         _check_header(file, limits.size)
         file.seek(0)
         backend = laspy.LazBackend.Lazrs
-        with laspy.open(file, closefd=False, laz_backend=backend, read_evlrs=False) as reader:
+        options = dict(closefd=False, laz_backend=backend, read_evlrs=False)
+        with _no_panic(), laspy.open(file, **options) as reader:
             header = reader.header
             count, record = header.point_count, header.point_format.size
             if count * record > limits.size * (_MAX_RATIO if header.are_points_compressed else 1):
@@ -43,8 +45,7 @@ def read_las(limits: Limits) -> dict[str, np.ndarray]:
             names = _used_names(header.point_format)
             limits.check_points(count)
             limits.check_bytes(count * (record + 8 * (3 + len(names))))
-            with _no_panic():
-                chunks = [_columns(chunk, names) for chunk in reader.chunk_iterator(_CHUNK)] if count else []
+            chunks = [_columns(chunk, names) for chunk in reader.chunk_iterator(_CHUNK)] if count else []
     if not chunks:
         return {"pos": np.empty((0, 3))}
     read = sum(len(chunk["pos"]) for chunk in chunks)
@@ -81,13 +82,24 @@ def _check_header(file: BinaryIO, size: int) -> None:
         raise ValueError("its header announces points beyond its end")
     if records * _RECORD_HEADER_BYTES > max(start - header_bytes, 0):
         raise ValueError(f"its header announces {records:,} records, more than it can hold")
-    if point_format & _COMPRESSED:
+    if point_format & _COMPRESSED and _compressor(file) != _POINT_BY_POINT:
         table = _integer(file, start, 8)
         table = _integer(file, size - 8, 8) if table == -1 else table
         if not start < table <= size - 8:
             raise ValueError("it has no table of its compressed chunks")
         if not 0 <= _integer(file, table + 4, 4) <= size:
             raise ValueError("it announces more compressed chunks than it can hold")
+
+
+def _compressor(file: BinaryIO) -> int:
+    """The number of the way in which the points are compressed."""
+    import laspy
+
+    file.seek(0)
+    records = laspy.LasHeader.read_from(file).vlrs.get("LasZipVlr")
+    if not records:
+        raise ValueError("it does not say how its points are compressed")
+    return int.from_bytes(records[0].record_data[:2], "little")
 
 
 def _integer(file: BinaryIO, place: int, size: int) -> int:

@@ -1,4 +1,5 @@
-"""The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing."""
+"""The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing, and
+colours and polygons of .off files, which it leaves out."""
 
 from __future__ import annotations
 
@@ -7,51 +8,77 @@ from collections.abc import Mapping
 
 import numpy as np
 
-__all__ = ["check_off", "check_ply"]
+from .ply import ply_elements
+
+__all__ = ["check_off", "check_ply", "off_colors", "off_triangles"]
+
+_OFF_COLORS = re.compile(rb"\s*COFF")
 
 
 def check_off(content: bytes) -> None:
     """Raise if lines or corners are missing, which trimesh reads as a mesh of fewer faces."""
-    lines = [line.split(b"#")[0].strip() for line in content.splitlines()]
-    text = b"\n".join(line for line in lines if line)
-    counts = re.match(rb"\D*?OFF\s*(\d+)\s+(\d+)[^\n]*\n?", text)
-    if counts is None:
-        return
-    vertices, faces = map(int, counts.groups())
-    rows = text[counts.end() :].splitlines()
-    if len(rows) < vertices + faces:
-        raise ValueError(f"it announces {vertices + faces} vertices and faces but has {len(rows)}")
-    for number, row in enumerate(rows[vertices : vertices + faces], 1):
+    counts, rows = _off_rows(content)
+    if len(rows) < sum(counts):
+        raise ValueError(f"it announces {sum(counts)} vertices and faces but has {len(rows)}")
+    for number, row in enumerate(rows[counts[0] : sum(counts)], 1):
         corners = row.split()
         if len(corners) <= int(corners[0]):
             raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
 
 
+def off_triangles(content: bytes) -> bytes:
+    """A .off file whose faces of five or more corners, which trimesh does not read, are fans of triangles."""
+    (vertices, faces), rows = _off_rows(content)
+    fans = [_fan(row.split()) for row in rows[vertices : vertices + faces]]
+    if all(len(fan) == 1 for fan in fans):
+        return content
+    head = b"COFF" if _OFF_COLORS.match(content) else b"OFF"
+    triangles = [b" ".join(row) for fan in fans for row in fan]
+    return b"\n".join([head, b"%d %d 0" % (vertices, len(triangles)), *rows[:vertices], *triangles, b""])
+
+
+def _fan(row: list[bytes]) -> list[list[bytes]]:
+    """The rows of the triangles of a face with five and more corners, or the row itself."""
+    number = int(row[0])
+    if not 4 < number < len(row):
+        return [row]
+    return [[b"3", row[1], row[i], row[i + 1]] for i in range(2, number)]
+
+
+def off_colors(content: bytes) -> np.ndarray | None:
+    """The colours of the vertices ``(n, 3)`` of a .off file that has them, which trimesh leaves out."""
+    (vertices, _), rows = _off_rows(content)
+    if not _OFF_COLORS.match(content) or not vertices:
+        return None
+    colors = np.loadtxt(rows[:vertices], ndmin=2, comments=None)[:, 3:]
+    if colors.shape[1] < 3:
+        return None
+    is_bytes = colors.max() > 1  # an opaque alpha tells
+    return (colors if is_bytes else 255 * colors)[:, :3].round().clip(0, 255).astype(np.uint8)
+
+
+def _off_rows(content: bytes) -> tuple[tuple[int, int], list[bytes]]:
+    """The numbers of vertices and faces, and their rows without comments."""
+    lines = [line.split(b"#")[0].strip() for line in content.splitlines()]
+    text = b"\n".join(line for line in lines if line)
+    counts = re.match(rb"\D*?OFF\s*(\d+)\s+(\d+)[^\n]*\n?", text)
+    if counts is None:
+        return (0, 0), []
+    return (int(counts[1]), int(counts[2])), text[counts.end() :].splitlines()
+
+
 def check_ply(content: bytes, elements: Mapping[str, dict]) -> None:
     """Raise if rows or parts of them are missing, which trimesh reads as a shorter file."""
     header, _, body = content.partition(b"end_header")
-    for name, count, properties in _announced_elements(header):
+    for name, count, types in ply_elements(header):
         element = elements.get(name, {})
         data = element.get("data")
-        if count and (data is None or len(element["properties"]) < properties):
+        if count and (data is None or len(element["properties"]) < len(types)):
             raise ValueError(f"it announces {count} {name} rows but has none")
         if count and isinstance(data, np.ndarray) and len(data) != count:
             raise ValueError(f"it announces {count} {name} rows but has {len(data)}")
     if b"ascii" in header.split(b"\n", 2)[1]:
         _check_ascii_rows(body, elements)
-
-
-def _announced_elements(header: bytes) -> list[tuple[str, int, int]]:
-    """Name, number of rows and number of properties of each element of a .ply header."""
-    elements: list[tuple[str, int, int]] = []
-    for line in header.decode("utf-8", "replace").splitlines():
-        words = line.split()
-        if words[:1] == ["element"]:
-            elements.append((words[1], int(words[2]), 0))
-        elif words[:1] == ["property"] and elements:
-            name, count, properties = elements[-1]
-            elements[-1] = (name, count, properties + 1)
-    return elements
 
 
 def _check_ascii_rows(body: bytes, elements: Mapping[str, dict]) -> None:

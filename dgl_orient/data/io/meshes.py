@@ -14,7 +14,8 @@ from ..._extras import to_install
 from .attributes import INTENSITY_NAMES
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
-from .mesh_rows import check_off, check_ply
+from .mesh_rows import check_off, check_ply, off_colors, off_triangles
+from .ply import lists_as_text, strip_faces
 from .xml_scenes import check_3mf, check_dae, join_models, place_skins
 
 __all__ = ["MESHES", "read_geometry"]
@@ -24,7 +25,7 @@ MESHES = (".ply", ".off", ".obj", ".stl", ".glb", ".gltf", ".3mf", ".dae")
 #: What is checked before trimesh allocates memory.
 _CHECKS = {".glb": check_glb, ".3mf": check_3mf, ".dae": check_dae}
 #: What makes of a file one that trimesh reads whole.
-_REWRITTEN = {".3mf": join_models, ".dae": place_skins}
+_REWRITTEN = {".3mf": join_models, ".dae": place_skins, ".ply": lists_as_text, ".off": off_triangles}
 #: What trimesh imports for a format.
 _NEEDED = {".3mf": ("lxml",), ".dae": ("collada",)}
 #: What is concatenated of several geometries of a scene.
@@ -52,13 +53,14 @@ def read_geometry(limits: Limits) -> dict[str, np.ndarray]:
     content, extension = limits.read_bytes(), limits.extension
     if extension in _CHECKS:
         _CHECKS[extension](content, limits)
-        content = _REWRITTEN.get(extension, bytes)(content)
-    elif extension == ".gltf":
+    if extension == ".gltf":
         content = embed_buffers(content, limits)
+    content = _REWRITTEN.get(extension, bytes)(content)
     scene = _load_scene(content, limits)
     if extension == ".off":
         check_off(content)
-    nodes = [(transform, scene.geometry[name]) for transform, name in _nodes(scene)]
+        _add_colors(scene, off_colors(content))
+    nodes = [(transform, _with_faces(scene.geometry[name])) for transform, name in _nodes(scene)]
     _check_instances(limits, [geometry for _, geometry in nodes])
     meshes, clouds = [], []
     for transform, geometry in nodes:
@@ -132,6 +134,24 @@ def _load_scene(content: bytes, limits: Limits):
             )
         except DeprecationWarning as error:
             raise ValueError("it has text among its numbers, perhaps decimal commas") from error
+
+
+def _add_colors(scene, colors: np.ndarray | None) -> None:
+    for geometry in scene.geometry.values() if colors is not None else ():
+        geometry.visual.vertex_colors = colors
+
+
+def _with_faces(geometry):
+    """The mesh of a .ply file of strips of triangles, which trimesh reads as a cloud; others as they are."""
+    strips = geometry.metadata.get(_RAW_PLY, {}).get("tristrips", {}).get("data")
+    if not strips:
+        return geometry
+    import trimesh
+
+    rows = next(iter(strips.values()))
+    faces = strip_faces(np.concatenate([np.append(row, -1) for row in rows]))
+    options = dict(vertex_colors=_colors_of(geometry).get("color"), metadata=geometry.metadata, process=False)
+    return trimesh.Trimesh(geometry.vertices, faces, **options)
 
 
 def _nodes(scene):

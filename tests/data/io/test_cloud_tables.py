@@ -86,6 +86,12 @@ def test_what_is_not_clear_is_asked_without_a_guess(tmp_path, content, columns):
     assert "0,1,2" not in str(caught.value) and "(0, 1, 2)" not in str(caught.value)
 
 
+def test_a_table_of_words_is_no_reason_to_ask_for_columns(tmp_path):
+    with pytest.raises(DGLError, match=r"a\.csv") as caught:
+        read_cloud(put(tmp_path, "a.csv", "name;sizes\nmug;3 or 4\ncup;2 or 3\n"))
+    assert "--columns" not in str(caught.value)
+
+
 def test_every_name_in_a_message_can_be_chosen(tmp_path):
     path = put(tmp_path, "a.csv", "Id No,East-1,North-1,Up-1\n" + table(",", IDS, POS))
     with pytest.raises(DGLError) as caught:

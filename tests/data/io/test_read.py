@@ -158,6 +158,32 @@ def test_points_without_faces_and_broken_off_headers_are_read(tmp_path):
     assert np.allclose(glued["normal"], [0, 0, 1])
 
 
+@pytest.mark.parametrize("scale", [1, 1 / 255])
+def test_colours_of_off_files_are_kept_with_and_without_faces(tmp_path, scale):
+    colors = np.array([[255, 0, 0], [0, 255, 51], [102, 0, 255]])
+    pos = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]])
+    rows = "".join(
+        f"{x} {y} {z} {r:g} {g:g} {b:g} {255 * scale:g}\n" for x, y, z, r, g, b in np.c_[pos, scale * colors]
+    )
+    cloud = read_cloud(put(tmp_path, "points.off", f"COFF\n# points\n3 0 0\n{rows}"))
+    np.testing.assert_allclose(cloud["color"], colors / 255, atol=1e-6)
+    mesh = read_cloud(put(tmp_path, "mesh.off", f"COFF\n3 1 0\n{rows}3 0 1 2\n"))
+    weights = np.c_[1 - mesh["pos"][:, 0] - mesh["pos"][:, 1], mesh["pos"][:, :2]]
+    np.testing.assert_allclose(mesh["color"], weights @ colors / 255, atol=0.01)
+
+
+def test_polygons_of_off_files_are_read(tmp_path):
+    corners = [(0, 0), (2, 0), (2, 1), (1, 2), (0, 1), (3, 0), (3, 1)]
+    rows = "".join(f"{x} {y} 5 255 0 {51 * x} 255\n" for x, y in corners)
+    faces = "5 0 1 2 3 4 0.5 0.5 0.5\n# a square\n4 1 5 6 2\n"
+    cloud = read_cloud(put(tmp_path, "polygons.off", f"COFF\n7 2 0\n{rows}{faces}"), 20_000)
+    np.testing.assert_allclose(cloud["normal"], np.tile([0.0, 0, 1], (20_000, 1)), atol=1e-9)
+    # Areas: 2 of the rectangle, 1 of the roof and 1 of the square.
+    x, y, _ = cloud["pos"].T
+    assert np.mean(x > 2) == pytest.approx(0.25, abs=0.02) and np.mean(y > 1) == pytest.approx(0.25, abs=0.02)
+    np.testing.assert_allclose(cloud["color"][:, 2], x / 5, atol=0.01)
+
+
 class Trap:
     """What a pickle would run."""
 

@@ -45,6 +45,20 @@ def test_damaged_laz_is_a_sentence_and_prints_nothing(tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_laz_compressed_point_by_point_is_read(tmp_path):
+    content = las(MANY, compressed=True)
+    start = int.from_bytes(content[96:100], "little")
+    table = int.from_bytes(content[start : start + 8], "little")
+    record = content.index(b"laszip encoded") - 2 + 54
+    # One chunk, without the place of the table and the table, is what LASzip wrote before it had chunks.
+    old = content[:record] + b"\1\0" + content[record + 2 : start] + content[start + 8 : table]
+    cloud, chunked = (
+        read_cloud(put(tmp_path, name, each)) for name, each in {"old.laz": old, "a.laz": content}.items()
+    )
+    np.testing.assert_array_equal(cloud["pos"], chunked["pos"])
+    np.testing.assert_allclose(cloud["pos"], MANY, atol=1e-6)
+
+
 def test_e57_scans_are_placed_and_invalid_points_dropped(tmp_path):
     rotation = random_rotation(1).double()[0].numpy()
     w = np.sqrt(1 + np.trace(rotation)) / 2
