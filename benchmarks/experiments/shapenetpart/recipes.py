@@ -29,6 +29,12 @@ _SEG = {
 #: The architectures.
 NETWORKS: Mapping[str, Mapping[str, object]] = {
     "oriented-pointnet2": {"dropout": 0.2},
+    "oriented-pointnet2-pose": {
+        "name": "oriented-pointnet2",
+        "conv": "pose",
+        "dropout": 0.2,
+        "orientation": {"neighbour_offset": False},
+    },
     "oriented-dgcnn": _SEG | {"orientation_k": _K},
     "dgcnn": _SEG,
 }
