@@ -16,10 +16,8 @@ def rotation_upright(up: np.ndarray) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from dgl_orient.zoo.upright import rotation_upright
-    >>> rotation_upright(np.array([0.0, 1.0, 0.0]))
-    array([[ 1.,  0.,  0.],
-           [ 0.,  0., -1.],
-           [ 0.,  1.,  0.]])
+    >>> rotation_upright(np.array([0.0, 1.0, 0.0])) @ [0.0, 1.0, 0.0] == [0.0, 0.0, 1.0]
+    array([ True,  True,  True])
     """
     x, y, z = (float(each) for each in up)
     if z < -1 + 1e-12:

@@ -45,8 +45,8 @@ PAPER: dict[str, dict[str, tuple[float, ...]]] = {
         ),
     },
 }
-#: The paper has one oriented network for parts, which stands beside both of ours.
-PAPER["oriented-pointnet2"] = PAPER["oriented-dgcnn"]
+#: The paper has one oriented network for parts, which stands beside all of ours.
+PAPER |= dict.fromkeys(("oriented-pointnet2", "oriented-pointnet2-pose"), PAPER["oriented-dgcnn"])
 _HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 
 
