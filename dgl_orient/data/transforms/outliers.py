@@ -22,6 +22,8 @@ _STD_OF_MAD = 1.48
 _MIN_RATIO = 1.6
 # Distances below this fraction of the 90 % quantile are those of points that coincide up to rounding.
 _COINCIDENT = 1e-5
+# Clouds of fewer points than so many times k keep all.
+_MIN_POINTS = 3
 # Rows of neighbours whose coordinates are held at once.
 _CHUNK = 1 << 18
 
@@ -35,8 +37,8 @@ class RemoveOutliers(BaseTransform):
     .. math:: d_i > \max(\mathrm{median}(d) + 1.48\, t\, \mathrm{MAD}(d),\ 1.6\, \mathrm{median}(d))
 
     with the ``threshold`` t. Rotations, translations and scale do not change the selection. Points that
-    coincide with all their neighbours do not count in the statistics, and a cloud of at most ``k`` points
-    keeps all.
+    coincide with all their neighbours do not count in the statistics, and a cloud of fewer than ``3 k``
+    points, too few for statistics, keeps all.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def find_outliers(
 
 def _outliers(pos: Tensor, k: int, threshold: float) -> Tensor:
     """The mask of the outliers of one cloud."""
-    if len(pos) <= k:
+    if len(pos) < _MIN_POINTS * k:
         return torch.zeros(len(pos), dtype=torch.bool, device=pos.device)
     distance = _mean_distance(pos.double(), k)
     large = distance.kthvalue(max(1, int(0.9 * len(distance))))[0]

@@ -67,6 +67,7 @@ REGULAR = {
     "duplicates": duplicates,
     "mostly duplicates": lambda: torch.cat([torch.zeros(1000, 3).double(), sphere(100)]),
     "every point ten times": lambda: sphere(100).repeat(10, 1),
+    "too few for statistics": lambda: torch.cat([ball(15), 10 * ball(8, seed=1)]),
     "fewer than k": lambda: torch.cat([ball(4), torch.full((1, 3), 1e3).double()]),
 }
 
