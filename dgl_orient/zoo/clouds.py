@@ -157,8 +157,9 @@ def cloud_of(
             said.append(f"{counted(outliers.sum(), 'outlier')} removed")
     if _num_candidates(trained) is not None:
         rows = _by_distance(points["pos"], rows)
-    if trained.num_points is not None and len(rows) < trained.num_points:
-        said.append(f"{counted(len(rows), 'point')}, fewer than the {trained.num_points:,} of training")
+    expected = trained.num_training_points
+    if expected is not None and len(rows) < expected:
+        said.append(f"{counted(len(rows), 'point')}, fewer than the {expected:,} of training")
     is_whole = len(rows) == len(points["pos"]) and not trained.is_sampled
     features = file_features(path, arrays, trained.input_features)
     return PointCloudFile(path, points, label, len(rows), None if is_whole else rows, tuple(said), features)

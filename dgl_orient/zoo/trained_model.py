@@ -291,6 +291,12 @@ class TrainedModel:
         return self._preprocessing("num_points")
 
     @property
+    def num_training_points(self) -> int | None:
+        """How many points clouds had in training, of which augmentation may take fewer; None if any."""
+        sampled = (self.recipe.get("general_pipeline", {}).get("augmentation") or {}).get("num_points")
+        return min(self.num_points, sampled) if self.num_points and sampled else self.num_points
+
+    @property
     def is_sampled(self) -> bool:
         """Whether it is given a sample of a cloud's points, as many as in training."""
         return self.pipeline in registry.PER_CLOUD and self.num_points is not None

@@ -14,6 +14,7 @@ from dgl_orient.models import OrientedDGCNN
 from dgl_orient.train import checkpoint
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
+from tests.clouds import ball
 from tests.go import tiny
 
 
@@ -162,3 +163,10 @@ def test_the_number_of_points_is_that_of_the_test_set():
 def test_scores_that_are_none_are_refused(tmp_path, scores):
     with pytest.raises(DGLError, match="Expected scores in .*strange.pth to be a map"):
         load_trained_model(_changed(tmp_path / "strange.pth", release={"scores": scores}))
+
+
+def test_clouds_with_as_many_points_as_in_training_are_not_called_small(tmp_path):
+    tiny.train(tiny.recipe("pointcls", augmentation={"num_points": 24}), tmp_path)
+    model = load_trained_model(tmp_path / "run_0.pth")
+    few, enough = model.predict([ball(23), ball(24)], remove_outliers=False)
+    assert [len(each.warnings) for each in (few, enough)] == [1, 0]
