@@ -75,3 +75,13 @@ def sines(pairs: Tensor) -> Tensor:
     """The sines of the angles between the two vectors of ``(..., 2, 3)``."""
     first, second = torch.nn.functional.normalize(pairs.detach(), dim=-1).unbind(-2)
     return torch.linalg.cross(first, second).norm(dim=-1)
+
+
+#: Batches of point clouds that leave axes degenerate, with the sizes of the clouds.
+DEGENERATE = {
+    "one point": (ball(30), [1, 29]),
+    "no point": (ball(30), [0, 18, 12]),
+    "duplicates": (duplicates(40), [20, 20]),
+    "one place": (torch.ones(20, 3, dtype=torch.float64), [12, 8]),
+    "plane": (plane(30), [3, 27]),
+}

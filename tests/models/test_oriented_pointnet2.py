@@ -8,7 +8,7 @@ import dgl_orient
 from dgl_orient.data import Shapes, point_cloud_loader
 from dgl_orient.models import OrientedPointNet2, OrientedPointNet2Seg
 from dgl_orient.testing import assert_equivariant
-from tests.clouds import ball, duplicates, plane
+from tests.clouds import DEGENERATE, ball
 
 SIZES = [70, 41, 9]
 
@@ -66,17 +66,7 @@ def test_features_and_vectors_of_points_keep_the_invariance(per):
 
 
 @pytest.mark.parametrize("per, conv", CASES)
-@pytest.mark.parametrize(
-    "pos, sizes",
-    [
-        (ball(30), [1, 29]),
-        (ball(30), [0, 18, 12]),
-        (duplicates(40), [20, 20]),
-        (torch.ones(20, 3, dtype=torch.float64), [12, 8]),
-        (plane(30), [3, 27]),
-    ],
-    ids=["one point", "no point", "duplicates", "one place", "plane"],
-)
+@pytest.mark.parametrize("pos, sizes", DEGENERATE.values(), ids=DEGENERATE)
 @pytest.mark.parametrize("training", [True, False])
 def test_degenerate_point_clouds_give_finite_predictions_and_gradients(per, conv, pos, sizes, training):
     model = NETWORKS[per](conv=conv).double().train(training)

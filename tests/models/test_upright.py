@@ -11,7 +11,7 @@ from dgl_orient.models import UprightNet
 from dgl_orient.models.upright import suggested_directions
 from dgl_orient.testing import assert_equivariant
 from dgl_orient.train import UprightEstimation
-from tests.clouds import ball, duplicates, generator, plane
+from tests.clouds import DEGENERATE, ball, generator
 
 SIZES = [70, 41, 9]
 
@@ -41,17 +41,7 @@ def test_features_and_vectors_of_points_count():
     assert all((each - outputs[0]).abs().max() > 1e-6 for each in outputs[1:])
 
 
-@pytest.mark.parametrize(
-    "pos, sizes",
-    [
-        (ball(30), [1, 29]),
-        (ball(30), [0, 18, 12]),
-        (duplicates(40), [20, 20]),
-        (torch.ones(20, 3, dtype=torch.float64), [12, 8]),
-        (plane(30), [3, 27]),
-    ],
-    ids=["one point", "no point", "duplicates", "one place", "plane"],
-)
+@pytest.mark.parametrize("pos, sizes", DEGENERATE.values(), ids=DEGENERATE)
 @pytest.mark.parametrize("training", [True, False])
 def test_degenerate_point_clouds_give_unit_directions_and_finite_gradients(pos, sizes, training):
     model = network().double().train(training)

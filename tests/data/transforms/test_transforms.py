@@ -5,6 +5,7 @@ from dgl import DGLError
 
 import dgl_orient
 from dgl_orient.data.transforms import (
+    AddUp,
     FixedPoints,
     NormalizeScale,
     RandomJitter,
@@ -27,6 +28,7 @@ ALL = [
     RandomScale(0.5, 2, anisotropic=True),
     RandomTranslate(),
     RandomJitter(),
+    RandomJitter((0.0, 0.02)),
     RandomPointDropout(),
     FixedPoints(20),
     FixedPoints(20, replace=True),
@@ -190,6 +192,20 @@ def test_jitter_of_a_pair_has_a_deviation_between_for_each_cloud():
     graph = dgl_orient.point_cloud(torch.zeros(40000, 3), [1000] * 40)
     deviations = [noise.std() for noise in RandomJitter((0.01, 0.03), 1.0)(graph).ndata["pos"].split(1000)]
     assert 0.009 < min(deviations) < 0.014 and 0.026 < max(deviations) < 0.032
+
+
+def test_the_upward_direction_rotates_with_the_cloud_and_keeps_its_length():
+    graph = AddUp("y")(dgl_orient.point_cloud(torch.rand(20, 3, dtype=torch.float64), [8, 12]))
+    height = graph.ndata["pos"][:, 1]
+    for change in (RandomRotate("so3"), NormalizeScale(), RandomScale(0.5, 2, anisotropic=True)):
+        after = change(graph)
+        up = after.ndata["up"]
+        torch.testing.assert_close(up.norm(dim=1), torch.ones(20).double())
+        # Heights along it differ as before, up to scale.
+        found = (after.ndata["pos"] * up).sum(1)
+        for one, other in zip(found.split([8, 12]), height.split([8, 12])):
+            one, other = one - one.mean(), other - other.mean()
+            torch.testing.assert_close(one / one.norm(), other / other.norm())
 
 
 def test_dropping_leaves_a_random_part_sort_names():
