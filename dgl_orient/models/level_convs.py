@@ -49,17 +49,26 @@ class LevelConvs(nn.Module):
     Coordinates in the point cloud's axes are concatenated to the features, so that messages have their
     differences too. The kernels of pose layers see the differences besides the orientations; of EdgeConv
     layers the first has orientations, if there are any.
+
+    Parameters
+    ----------
+    in_feats : int
+        Number of features of the points.
+    widths : sequence of int
+        Numbers of features of the levels.
+    first, others : int
+        How many orientations the first layer and the others see.
+    conv : {"edge", "pose"}
+        The layers.
     """
 
     def __init__(
-        self, in_feats: int, widths: Sequence[int], num_orientations: int = 0, conv: LevelConv = "edge"
+        self, in_feats: int, widths: Sequence[int], first: int, others: int, conv: LevelConv
     ) -> None:
         super().__init__()
-        others = num_orientations if conv == "pose" else 0
         sizes = list(zip([in_feats, *(width + 3 for width in widths)], widths))
         self.down = nn.ModuleList(
-            make_conv(*size, others if number else num_orientations, conv)
-            for number, size in enumerate(sizes)
+            make_conv(*size, others if number else first, conv) for number, size in enumerate(sizes)
         )
         self.on_level = nn.ModuleList(make_conv(width + 3, width, others, conv) for width in widths)
 

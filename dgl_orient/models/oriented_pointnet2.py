@@ -41,6 +41,7 @@ class OrientedPointNet2Base(nn.Module):
         level_sizes: Sequence[int | float],
         k: int,
         num_orientations: int,
+        conv: LevelConv,
         in_feats: int,
         in_vectors: int,
         orientation: OrientationOptions | None,
@@ -49,6 +50,7 @@ class OrientedPointNet2Base(nn.Module):
         check_integers(num_orientations=num_orientations)
         check_integers(0, in_feats=in_feats, in_vectors=in_vectors)
         check_level_sizes(level_sizes)
+        check_choice("conv", conv, LevelConv)
         self.k, self.level_sizes = check_k(k), tuple(level_sizes)
         self.in_feats, self.in_vectors = in_feats, in_vectors
         self.orientation_encoder = OrientationEncoder(
@@ -61,6 +63,11 @@ class OrientedPointNet2Base(nn.Module):
             )
         #: of the points, in the point cloud's axes too
         self.num_feats = self.orientation_encoder.num_feats + 3 * num_vectors
+        #: How many orientations the first layer and the others see: those of the points' own scale in all
+        #: pose layers, those of all scales in the first EdgeConv layer.
+        self.num_seen = (num_orientations,) * 2
+        if conv == "edge":
+            self.num_seen = self.orientation_encoder.num_orientations, 0
 
     def extra_repr(self) -> str:
         return f"level_sizes={self.level_sizes}, k={self.k}"
@@ -156,12 +163,10 @@ class OrientedPointNet2(OrientedPointNet2Base):
         in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
     ) -> None:
-        super().__init__(level_sizes, k, num_orientations, in_feats, in_vectors, orientation)
+        super().__init__(level_sizes, k, num_orientations, conv, in_feats, in_vectors, orientation)
         check_widths(widths, level_sizes, 0)
         check_head(head_feats, dropout, num_classes=num_classes, embed_feats=embed_feats)
-        check_choice("conv", conv, LevelConv)
-        total = num_orientations if conv == "pose" else self.orientation_encoder.num_orientations
-        self.convs = LevelConvs(self.num_feats, widths, total, conv)
+        self.convs = LevelConvs(self.num_feats, widths, *self.num_seen, conv)
         pooled = [*widths[:-1], embed_feats]
         self.embeds = nn.ModuleList(PointwiseMLP(*sizes) for sizes in zip(widths, pooled))
         self.hidden = PointwiseMLP(2 * sum(pooled), *head_feats, dropout=dropout)

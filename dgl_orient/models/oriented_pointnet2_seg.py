@@ -8,14 +8,7 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import (
-    LevelSize,
-    NonNegativeInt,
-    PositiveInt,
-    Probability,
-    check_choice,
-    check_integers,
-)
+from .._validation import LevelSize, NonNegativeInt, PositiveInt, Probability, check_integers
 from ..graph import bipartite_knn_graph
 from ..nn.feature_propagation import interpolate
 from ..nn.frame_averaging import average_logits
@@ -98,16 +91,14 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
     ) -> None:
-        super().__init__(level_sizes, k, num_orientations, in_feats, in_vectors, orientation)
+        super().__init__(level_sizes, k, num_orientations, conv, in_feats, in_vectors, orientation)
         check_widths(widths, level_sizes, 1)
         check_integers(0, num_categories=num_categories)
         check_head(head_feats, dropout, num_outputs=num_outputs, embed_feats=embed_feats, up_feats=up_feats)
         self.num_categories = num_categories
-        check_choice("conv", conv, LevelConv)
-        posed = conv == "pose"
-        total = num_orientations if posed else self.orientation_encoder.num_orientations
-        self.first = make_conv(self.num_feats, widths[0], total, conv)
-        self.convs = LevelConvs(widths[0] + 3, widths[1:], num_orientations if posed else 0, conv)
+        first, others = self.num_seen
+        self.first = make_conv(self.num_feats, widths[0], first, conv)
+        self.convs = LevelConvs(widths[0] + 3, widths[1:], others, others, conv)
         self.embed = PointwiseMLP(widths[-1] + 3, embed_feats)
         global_feats = 2 * embed_feats + num_categories
         above = [widths[-1], *[up_feats] * (len(widths) - 2)]  # features of the level above
