@@ -148,7 +148,7 @@ def apply_data(
 
     They are rotated and scaled as those of the training's recipe: for its own data set the predictions of the
     test split are those that were scored. Clouds are named ``test/00017`` by their split and number. The same
-    is written as by :func:`apply`, and the true class of a cloud beside it.
+    is written as by :func:`apply`, and the true class of a cloud beside it; of ``upright`` the lists alone.
 
     Parameters
     ----------

@@ -145,12 +145,13 @@ def apply(
         _check_only_cfg(ctx)
     elif not inputs:
         raise UserError("Name files or folders to predict, or give --cfg FILE.")
-    elif upright and not cpt is category is None:
-        raise UserError("--upright names the network; leave out --cpt and --category.")
+    elif upright and (cpt, category) != (None, None):
+        raise UserError("--upright names a network itself; leave it out, or --cpt and --category.")
     elif cpt is None:
         cpt = DEFAULT_UPRIGHT if upright else DEFAULT if category is None else DEFAULT_PARTS
         if not quiet:
-            echo(f"Predicting with the pretrained model {cpt}; --cpt names another.")
+            flag = "--cpt in its place" if upright else "--cpt"
+            echo(f"Predicting with the pretrained model {cpt}; {flag} names another.")
     from . import commands
 
     if cfg is not None:

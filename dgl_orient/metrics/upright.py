@@ -10,10 +10,10 @@ from torch import Tensor
 
 from .average import Average
 
-__all__ = ["RIGHT", "UpError", "chosen_direction"]
+__all__ = ["TOLERANCE", "UpError", "chosen_direction"]
 
-#: A direction is right within so many degrees.
-RIGHT = 15.0
+#: An upward direction counts as accurate within so many degrees.
+TOLERANCE = 15.0
 
 
 def chosen_direction(output: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,7 +34,7 @@ def chosen_direction(output: Tensor) -> tuple[Tensor, Tensor]:
     (tensor([[0., 0., 1.]]), tensor([0.6667]))
     """
     directions, scores = output.split([3, 1], 2)
-    cosine = math.cos(math.radians(RIGHT))
+    cosine = math.cos(math.radians(TOLERANCE))
     best = scores.argmax(1, keepdim=True)  # (B, 1, 1)
     chosen = directions.gather(1, best.expand(-1, -1, 3))
     near = (directions * chosen).sum(2) > cosine
@@ -43,7 +43,7 @@ def chosen_direction(output: Tensor) -> tuple[Tensor, Tensor]:
 
 class UpError(Average):
     """The mean angle in degrees between predicted and true upward directions of point clouds, and how many of
-    them are right to 15 degrees.
+    them are within 15 degrees. A vector of length 0 counts as perpendicular.
 
     Examples
     --------
@@ -73,10 +73,11 @@ class UpError(Average):
             )
         pred, up = (each.detach().cpu().double() for each in (pred, up))
         angle = torch.atan2(torch.linalg.cross(pred, up).norm(dim=1), (pred * up).sum(1)).rad2deg()
-        right = (angle <= RIGHT).sum()
-        self.totals += torch.stack([right.double(), angle.sum(), torch.tensor(float(len(angle)))])
+        angle = torch.where((pred == 0).all(1) | (up == 0).all(1), 90.0, angle)
+        within = (angle <= TOLERANCE).sum()
+        self.totals += torch.stack([within.double(), angle.sum(), torch.tensor(float(len(angle)))])
 
     def result(self) -> dict[str, float]:
-        """The fraction that is right, and the mean angle."""
+        """The fraction within 15 degrees, and the mean angle."""
         accuracy, angle = self._averages()[0].tolist()
         return {"up_accuracy": accuracy, "up_angle": angle}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from dgl import DGLGraph
+from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
@@ -24,13 +24,14 @@ __all__ = ["NUM_DIRECTIONS", "UprightNet", "suggested_directions"]
 #: How many directions are suggested for a point cloud.
 NUM_DIRECTIONS = 18
 
+_INPUTS = "covariance+normal"
 # Normals within this cosine of a direction are averaged to refine it, so many times.
 _CONE = 0.9
 _REFINEMENTS = 3
 # A refined direction has so many normals, as a fraction of all.
 _MIN_FRACTION = 1e-3
-# What a point's features depend on besides the direction: see _seen_along.
-_SEEN = 6
+# Invariant features of a point along a direction: see _features_along.
+_NUM_ALONG = 6
 
 
 class UprightNet(nn.Module):
@@ -46,7 +47,7 @@ class UprightNet(nn.Module):
     with features :math:`h_i` of two oriented EdgeConv layers, coordinates :math:`x_i` from the centroid, and
     estimated normals :math:`n_i`; pooling is maximum and mean.
 
-    A point cloud without an axis that is vertical, or one whose sides look the same, has no right choice.
+    A point cloud that looks the same on several sides has no determined upward direction.
 
     Parameters
     ----------
@@ -98,8 +99,9 @@ class UprightNet(nn.Module):
         check_integer_lists(1, widths=widths, score_feats=score_feats)
         check_head(head_feats, dropout)
         self.k, self.in_feats, self.in_vectors = check_k(k), in_feats, in_vectors
-        options = OrientationOptions(neighbour_offset=False) | (orientation or {})
-        options["input_features"] = "covariance+normal"
+        options = OrientationOptions(neighbour_offset=False, input_features=_INPUTS) | (orientation or {})
+        if options["input_features"] != _INPUTS:
+            raise DGLError(f"This network needs estimated normals: expected input_features={_INPUTS!r}.")
         self.orientation_encoder = OrientationEncoder(
             num_orientations, (), k, "all_scales+vectors", in_feats, in_vectors, options
         )
@@ -115,7 +117,7 @@ class UprightNet(nn.Module):
             for number, size in enumerate(sizes)
         )
         self.point = nn.Linear(sum(widths), score_feats[0], bias=False)
-        self.along = PointwiseMLP(_SEEN, *score_feats)
+        self.along = PointwiseMLP(_NUM_ALONG, *score_feats)
         self.head = PointwiseMLP(2 * score_feats[-1], *head_feats, dropout=dropout)
         self.score = nn.Linear(self.head.out_feats, 1)
 
@@ -148,10 +150,11 @@ class UprightNet(nn.Module):
         with torch.no_grad(), torch.autocast(inputs.pos.device.type, enabled=False):
             direction, normal = points.vec[:, 0], points.vec[:, -1]
             suggested = suggested_directions(inputs.pos, normal, num_points)
-            seen = _seen_along(suggested, direction, normal, num_points)
-        mapped = self.point(torch.cat(feats[1:], 1)).unsqueeze(1) + self.along[0](seen)
-        scored = self.along.forward_from(mapped.flatten(0, 1)).view(len(seen), -1)  # (N, K C)
-        maximum, mean = global_pool(num_points, scored).view(len(suggested), 2, NUM_DIRECTIONS, -1).unbind(1)
+            along = _features_along(suggested, direction, normal, num_points)
+        mapped = self.point(torch.cat(feats[1:], 1)).unsqueeze(1) + self.along[0](along)
+        channels = self.along.out_feats
+        scored = self.along.forward_from(mapped.flatten(0, 1)).view(-1, NUM_DIRECTIONS * channels)  # (N, K C)
+        maximum, mean = global_pool(num_points, scored).view(-1, 2, NUM_DIRECTIONS, channels).unbind(1)
         hidden = self.head(torch.cat([maximum, mean], 2).flatten(0, 1))
         scores = self.score(hidden).view(-1, NUM_DIRECTIONS, 1)
         return torch.cat([suggested, scores.to(suggested.dtype)], 2)
@@ -196,8 +199,8 @@ def suggested_directions(pos: Tensor, normal: Tensor, batch_num_nodes: Tensor) -
     return torch.cat([directions, -directions], 1)
 
 
-def _seen_along(suggested: Tensor, direction: Tensor, normal: Tensor, batch_num_nodes: Tensor) -> Tensor:
-    """What is seen of the points along the directions, invariant, ``(N, K, 6)``: height, that between the
+def _features_along(suggested: Tensor, direction: Tensor, normal: Tensor, batch_num_nodes: Tensor) -> Tensor:
+    """Invariant features of the points along the directions, ``(N, K, 6)``: height, that between the
     lowest and the highest point, distance from the axis, and the normal up, either way, and outwards."""
     along = suggested.repeat_interleave(batch_num_nodes, 0)  # (N, K, 3)
     height = (along * direction.unsqueeze(1)).sum(2)

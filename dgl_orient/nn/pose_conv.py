@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dgl
 import torch
-from dgl import DGLGraph
+from dgl import DGLError, DGLGraph
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
 from .._validation import (
@@ -24,20 +25,22 @@ from .neighbour_max import RankedMax, neighbour_max, node_chunks
 from .pointwise_mlp import PointwiseMLP
 from .reset import reset_children
 
-__all__ = ["PoseConv", "relative_pose"]
+__all__ = ["PoseConv", "modulated_max", "relative_pose"]
 
 
 class PoseConv(nn.Module):
     r"""Convolution whose kernel depends on relative poses, after `The Devil is in the Pose: Ambiguity-free
     3D Rotation-invariant Learning via Pose-aware Convolution <https://arxiv.org/abs/2205.15210>`__.
+    Its gradients have no gradients.
 
     .. math::
         h'_i = \sigma\bigl(\max_{j \in N(i)} \kappa(p_{ij}) \odot B h_j + \Phi h_i\bigr)
 
     The pose :math:`p_{ij}` of the neighbour has its direction and its orientation as seen from the point's
     own: :math:`O_i^\top d_{ij}`, :math:`|d_{ij}|` and :math:`O_i^\top O_j` of
-    :func:`relative_pose`. An MLP with one hidden layer makes a factor for each channel of it. Batch norm is
-    over nodes, between the maximum and the activation LeakyReLU(0.2).
+    :func:`relative_pose`. An MLP with one hidden layer, which has a batch norm over edges, makes a factor for
+    each channel of it. Another batch norm is over nodes, between the maximum and the activation
+    LeakyReLU(0.2).
 
     Parameters
     ----------
@@ -136,9 +139,14 @@ class PoseConv(nn.Module):
         """
         connected = connected_nodes(graph, self.allow_zero_in_degree)
         src, dst = src_dst_pair("feat", feat, graph, (self.in_feats,))
-        pose = relative_pose(graph, pos, orient)
-        check_dtype(self, pose)
-        if self.edge_feats:
+        axes = src_dst_pair("orient", orient, graph, (self.num_orientations, 3, 3))
+        if not torch.is_autocast_enabled(src.device.type):
+            check_dtype(self, src, dst, edge)
+        pose = relative_pose(graph, pos, axes)
+        check_dtype(self, *axes, pose)
+        if (edge is None) != (self.edge_feats == 0):
+            raise DGLError(f"Expected features edge where edge_feats is not 0; it is {self.edge_feats}.")
+        if edge is not None:
             check_shape("edge", edge, (graph.num_edges(), self.edge_feats))
             pose = torch.cat([pose, edge], 1)
         if graph.num_edges() == 0:
@@ -192,6 +200,14 @@ def modulated_max(graph: DGLGraph, src: Tensor, hidden: Tensor, kernel: nn.Linea
         Values a of the edges, ``(E, H)``.
     kernel : nn.Linear
         W and b.
+
+    Examples
+    --------
+    >>> import torch, dgl_orient
+    >>> from dgl_orient.nn.pose_conv import modulated_max
+    >>> graph = dgl_orient.knn_graph(torch.rand(10, 3), k=4)
+    >>> modulated_max(graph, torch.rand(10, 8), torch.rand(40, 3), torch.nn.Linear(3, 8)).shape
+    torch.Size([10, 8])
     """
     neighbours = None if src.is_cuda else neighbour_matrix(graph)
     if neighbours is None or neighbours.shape[1] >= 256:
@@ -207,18 +223,21 @@ class _ModulatedMax(torch.autograd.Function):
     def forward(ctx, neighbours: Tensor, src: Tensor, hidden: Tensor, weight, bias) -> Tensor:
         (num_dst, k), channels = neighbours.shape, src.shape[1]
         weight, bias = weight.to(src.dtype), bias.to(src.dtype)
-        maxima = RankedMax(src.new_empty(num_dst, channels), k)
-        factor = torch.empty_like(maxima.result)  # of the neighbour that has the maximum
+        maxima = RankedMax(src.new_empty(num_dst, channels), k, any(ctx.needs_input_grad))
+        # Of the neighbour that has the maximum.
+        factor = None if maxima.rank is None else torch.empty_like(maxima.result)
         for chunk in node_chunks(neighbours, channels):
             near = src.index_select(0, neighbours[chunk].flatten())
             factors = _factors(hidden, weight, bias, chunk, k)
             maxima.add(chunk, factors * near.view_as(factors))
-            place = RankedMax.place(maxima.rank[chunk], k)
-            factor[chunk] = factors.gather(1, place.unsqueeze(1)).squeeze(1)
+            if factor is not None:
+                place = RankedMax.place(maxima.rank[chunk], k)
+                factor[chunk] = factors.gather(1, place.unsqueeze(1)).squeeze(1)
         ctx.save_for_backward(neighbours, src, hidden, weight, factor, maxima.rank)
         return maxima.result
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         neighbours, src, hidden, weight, factor, rank = ctx.saved_tensors
         k, channels = neighbours.shape[1], src.shape[1]

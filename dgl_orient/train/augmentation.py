@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 
 import torch
-from dgl import DGLError, DGLGraph
+from dgl import DGLGraph
 from dgl.transforms import Compose
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -41,7 +41,7 @@ def transform_steps(
     normalize : bool
         Whether clouds are centered and scaled to the unit sphere.
     needs_up : bool
-        Whether clouds are given their upward direction first, which is that of gravity.
+        Whether clouds that have no ``ndata["up"]`` are given that of gravity first.
 
     Examples
     --------
@@ -52,9 +52,8 @@ def transform_steps(
     [('NormalizeScale', ()), ('RandomJitter', (0.01, 0.05)), ('RandomRotate', ('y',))]
     """
     chosen = None if settings.protocol is None else protocol(settings.protocol, gravity)
-    if needs_up and gravity is None:
-        raise DGLError("Expected a data set whose clouds stand upright, but its gravity is None.")
-    cleaned = [("AddUp", (gravity,))] if needs_up else []
+    # Without gravity the clouds have their upward direction themselves, or the task refuses them.
+    cleaned = [("AddUp", (gravity,))] if needs_up and gravity is not None else []
     cleaned += [("RemoveOutliers", ())] if settings.remove_outliers else []
     normalized = [("NormalizeScale", ())] if normalize else []
     if split != "train":

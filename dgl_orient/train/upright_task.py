@@ -21,10 +21,12 @@ _WORST = -8.0
 class UprightEstimation(Task):
     r"""The upward direction of a cloud, among several; networks return directions and scores ``(B, K, 4)``.
 
-    .. math:: \mathcal L = -\log \sum_k p_k \exp\bigl(-(1 - u_k^\top u) / 0.02\bigr)
+    .. math:: \mathcal L = -\log \sum_k p_k \max\bigl(e^{-(1 - u_k^\top u) / 0.02}, e^{-8}\bigr)
 
     with the probabilities :math:`p` of the directions :math:`u_k` and the true direction u, which clouds have
-    in ``ndata["up"]``. It is measured how many of the best directions are right to 15 degrees.
+    in ``ndata["up"]`` or, if they have not, is that of the data set's ``gravity``; a data set that rotates
+    its clouds itself needs :class:`~dgl_orient.data.transforms.AddUp` before. It is measured how many of the
+    best directions are within 15 degrees.
 
     Examples
     --------

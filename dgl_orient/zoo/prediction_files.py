@@ -193,6 +193,7 @@ def write_lists(
 
 def _table(predictions: Sequence[Mapping[str, object]]) -> str:
     """A row for each cloud: its values, then the values of each class or part by name."""
+    predictions = [{key: _components(key, value) for key, value in each.items()} for each in predictions]
     values = [value for each in predictions for value in each.values()]
     named = dict.fromkeys(name for value in values if isinstance(value, Mapping) for name in value)
     plain = dict.fromkeys(key for each in predictions for key in each if not isinstance(each[key], Mapping))
@@ -209,9 +210,16 @@ def _table(predictions: Sequence[Mapping[str, object]]) -> str:
     return lines.getvalue()
 
 
+def _components(name: str, value: object) -> object:
+    """The components of a vector by name, such as ``up_x``; other values as they are."""
+    if isinstance(value, list) and len(value) == 3 and all(isinstance(each, float) for each in value):
+        return {f"{name}_{axis}": each for axis, each in zip("xyz", value)}
+    return value
+
+
 def _cell(content: object) -> object:
     """A string that neither a terminal nor a spreadsheet takes for a command; numbers as they are."""
-    content = "; ".join(map(str, content)) if isinstance(content, (list, tuple)) else content
+    content = "; ".join(content) if isinstance(content, (list, tuple)) else content
     if not isinstance(content, str):
         return content
     return printable(f"'{content}" if content.startswith(_FORMULA) else content)

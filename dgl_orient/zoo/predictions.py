@@ -25,16 +25,18 @@ UNKNOWN = "unknown"
 
 
 #: What a table shows of a summary as it is.
-_SHOWN = ("class", "up", "category", "points", "particles", "novelty", "molecule", "formula", "atoms")
+_SHOWN = ("class", "category", "points", "particles", "novelty", "molecule", "formula", "atoms")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Prediction(Mapping[str, object]):
     """The prediction for one cloud: a mapping of the values of its summary and of the arrays of its points.
 
     ``summary`` of a class has ``class``, or ``"unknown"``, its ``probability`` and those of all classes,
     ``nearest_class``, the best one even of an unknown cloud, ``novelty``, how unlike the training data the
-    cloud is (above 1 it is unknown; None if the model is not calibrated), and ``is_known``.
+    cloud is (above 1 it is unknown; None if the model is not calibrated), and ``is_known``. That of an upward
+    direction has ``up``, of unit length, and its ``probability``; ``per_point`` has the rotated ``pos`` and
+    ``normal``.
     """
 
     summary: dict[str, object]  #: of the whole cloud, in plain values
@@ -66,9 +68,15 @@ class Prediction(Mapping[str, object]):
                 shown[name] = ", ".join(f"{part} {count:,}" for part, count in value.items())
             elif name == "properties":
                 shown |= {each: f"{number:.4g}" for each, number in value.items()}
+            elif name == "up":
+                shown |= {"up": _vector(value), "probability": f"{self.summary['probability']:.1%}"}
             elif name in _SHOWN and value is not None:
                 shown[name] = f"{value:.2f}" if isinstance(value, float) else str(value)
         return {"cloud": self.name, **shown, "warnings": "; ".join(self.warnings)}
+
+
+def _vector(value: list[float]) -> str:
+    return " ".join(f"{each:.2f}" for each in value)
 
 
 class Predictions(list[Prediction]):

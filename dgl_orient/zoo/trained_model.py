@@ -87,7 +87,8 @@ class TrainedModel:
         remove_outliers: bool = True,
         columns: Sequence[int] | Sequence[str] | None = None,
     ) -> Predictions:
-        """Predict the classes of clouds, properties of molecules, or parts, normals or positions of points.
+        """Predict classes of clouds, which way is up, properties of molecules, or parts, normals or positions
+        of points.
 
         Parameters
         ----------
@@ -155,6 +156,8 @@ class TrainedModel:
             point that the network was given.
         """
         check_choice("per", per, Per)
+        if self.pipeline == "upright":
+            raise DGLError("A network for upward directions has features of directions, not of clouds.")
         clouds = any_clouds(self, data, category, columns, seed, remove_outliers)
         outputs = cloud_outputs(self, clouds, batch_size, seed, votes, with_points=True)
         found = [each.features if per == "cloud" else each.point_features for _, each in outputs]
@@ -298,7 +301,7 @@ class TrainedModel:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether it is given a sample of a cloud's points, as many as in training."""
+        """Whether it is given a sample of a cloud's points, :attr:`num_points` of them."""
         return self.pipeline in registry.PER_CLOUD and self.num_points is not None
 
     @property

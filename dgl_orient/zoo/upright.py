@@ -19,11 +19,13 @@ def rotation_upright(up: np.ndarray) -> np.ndarray:
     >>> rotation_upright(np.array([0.0, 1.0, 0.0])) @ [0.0, 1.0, 0.0] == [0.0, 0.0, 1.0]
     array([ True,  True,  True])
     """
-    x, y, z = (float(each) for each in up)
-    if z < -1 + 1e-12:
-        return np.diag([1.0, -1.0, -1.0])
-    first, second = [1 - x * x / (1 + z), -x * y / (1 + z)], [-x * y / (1 + z), 1 - y * y / (1 + z)]
-    return np.array([[*first, -x], [*second, -y], [x, y, z]])
+    x, y, z = np.asarray(up, dtype=np.float64) / np.linalg.norm(np.asarray(up, dtype=np.float64))
+    across = x * x + y * y
+    if across == 0:
+        return np.diag([1.0, np.sign(z), np.sign(z)])
+    # 1 / (1 + z), without cancellation where z is nearly -1.
+    c = (1 - z) / across if z < 0 else 1 / (1 + z)
+    return np.array([[1 - c * x * x, -c * x * y, -x], [-c * x * y, 1 - c * y * y, -y], [x, y, z]])
 
 
 def set_upright(points: Mapping[str, np.ndarray], up: np.ndarray) -> dict[str, np.ndarray]:

@@ -53,6 +53,18 @@ def test_degenerate_point_clouds_give_unit_directions_and_finite_gradients(pos, 
     assert all(p.grad is None or torch.isfinite(p.grad).all() for p in model.parameters())
 
 
+@pytest.mark.parametrize("sizes", [[0], []])
+def test_no_points_give_no_or_any_directions(sizes):
+    output = network().double().eval()(dgl_orient.point_cloud(torch.rand(0, 3).double(), sizes))
+    assert output.shape == (len(sizes), 18, 4) and torch.isfinite(output).all()
+
+
+def test_vectors_of_length_zero_are_not_accurate():
+    metric = UpError()
+    metric.update(torch.zeros(1, 3), torch.eye(3)[:1])
+    assert metric.result() == {"up_accuracy": 0.0, "up_angle": 90.0}
+
+
 def test_the_normal_of_the_largest_face_is_suggested():
     # A slab that is tilted, with a post at its corner that tilts the axes of the covariance.
     rotation, up = random_rotation(dtype=torch.float64, generator=generator()), torch.eye(3).double()[2]

@@ -135,3 +135,23 @@ def test_nodes_without_neighbours_are_refused_unless_allowed():
         PoseConv(2, 4).double()(*arguments)
     layer = PoseConv(2, 4, allow_zero_in_degree=True).double().eval()
     assert not layer(*arguments).any()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"orient": orientations(20, 1).squeeze(1)},
+        {"orient": orientations(20, 3)},
+        {"orient": orientations(19)},
+        {"orient": None},
+        {"feat": torch.rand(20, 3)},
+        {"feat": torch.rand(20, 4).double()},
+        {"edge": torch.rand(100, 2).double()},
+    ],
+    ids=["orient 3 3", "other F", "few rows", "no orient", "float32", "other width", "edge"],
+)
+def test_inputs_that_do_not_fit_are_refused(change):
+    pos = ball(20)
+    arguments = {"feat": torch.rand(20, 3).double(), "pos": pos, "orient": orientations(20)}
+    with pytest.raises(DGLError):
+        PoseConv(3, 6, num_orientations=2).double()(dgl_orient.knn_graph(pos, k=5), **(arguments | change))

@@ -18,6 +18,15 @@ def test_the_direction_becomes_the_z_axis_by_the_smallest_rotation():
         assert np.linalg.det(rotation) > 0 and angle == pytest.approx(np.arccos(direction[2]), abs=1e-7)
 
 
+@pytest.mark.parametrize("tilt", [0, 1e-12, 3e-6, 5e-4, 1e-2])
+@pytest.mark.parametrize("z", [1, -1])
+def test_a_direction_in_float32_near_the_axis_gives_a_rotation(tilt, z):
+    direction = np.array([0.8 * tilt, 0.6 * tilt, z], dtype=np.float32)
+    rotation = rotation_upright(direction / np.linalg.norm(direction))
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(rotation) == pytest.approx(1, abs=1e-12)
+
+
 def test_a_cloud_far_from_the_origin_keeps_its_place_and_its_shape():
     pos = ball(50).numpy() + [5e6, 3e5, 100]
     rotated = set_upright({"pos": pos}, np.array([0.6, 0.0, 0.8]))["pos"]

@@ -87,9 +87,9 @@ def upright_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
     head = ["network", "least probability", "shapes, %", "median, degrees"]
     shown = table([*head, *(f"within {each}" for each in _DEGREES)], rows)
     worst = []
-    for record in networks.values():
-        right = record["within_15_by_class"]
-        for name in sorted(right, key=right.__getitem__)[:8]:
-            worst.append(f"{name} {right[name]:.0f} %")
+    for network, record in networks.items():
+        within = record["within_15_by_class"]
+        names = sorted(within, key=within.__getitem__)[:8]
+        worst.append(f"{network}: " + ", ".join(f"{name} {within[name]:.0f} %" for name in names))
     commands = (f"    {each['command']}  # {each['cpu_seconds']} CPU seconds" for each in networks.values())
-    return {"upright": shown, "upright_worst": ", ".join(worst), "upright_commands": "\n".join(commands)}
+    return {"upright": shown, "upright_worst": "; ".join(worst), "upright_commands": "\n".join(commands)}

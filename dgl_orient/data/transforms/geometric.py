@@ -29,7 +29,7 @@ _MAX_RADIUS = 1e300  # in float64
 class AddUp(BaseTransform):
     """Add the upward direction of clouds that stand upright to their points, as ``ndata["up"]``.
 
-    Rotations of the cloud rotate it, too.
+    Transforms that follow rotate it with the cloud. A cloud that has ``ndata["up"]`` keeps its own.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class AddUp(BaseTransform):
 
     def __call__(self, graph: DGLGraph) -> DGLGraph:
         check_point_cloud(graph)
+        if "up" in graph.ndata:
+            return graph.local_var()
         up = torch.zeros_like(graph.ndata["pos"])
         up[:, _AXES[self.axis]] = 1.0
         return _with(graph, {"up": up})
@@ -209,7 +211,7 @@ class RandomJitter(BaseTransform):
     """
 
     def __init__(self, std: float | tuple[float, float] = 0.01, clip: float = 0.05) -> None:
-        low, high = std if isinstance(std, (tuple, list)) else (std, std)
+        low, high = (std, std) if not isinstance(std, (tuple, list)) or len(std) != 2 else std
         self.low, self.high = check_magnitude("std", low), check_magnitude("std", high)
         self.clip = check_magnitude("clip", clip)
         if self.low > self.high:
