@@ -46,6 +46,7 @@ PARTS = {
         "input_features",
         "local_frames",
         "orientation_head",
+        "pose_conv",
         "projection",
         "xconv",
     ),
@@ -56,6 +57,7 @@ PARTS = {
         "particle_orientation",
         "tracing",
         "tensor_field",
+        "upright",
     ),
     "dgl_orient.train": ("finetune", "part_loss", "settings"),
     "dgl_orient.zoo": (

@@ -16,13 +16,13 @@ from ..graph.hierarchy import Sample
 from ..nn import OrientedEdgeConv, PoseConv
 from ..nn.edge_ops import edge_ops
 
-__all__ = ["Level", "LevelConv", "LevelConvs", "LevelFeatures", "apply_conv", "make_conv"]
+__all__ = ["LevelGraphs", "LevelConv", "LevelConvs", "LevelFeatures", "apply_conv", "make_conv"]
 
 #: EdgeConv layers, or such whose kernels depend on relative poses.
 LevelConv = Literal["edge", "pose"]
 
 
-class Level(NamedTuple):
+class LevelGraphs(NamedTuple):
     """A level of a farthest-point hierarchy and its graphs."""
 
     sample: Sample  #: its points
@@ -73,7 +73,7 @@ class LevelConvs(nn.Module):
         self.on_level = nn.ModuleList(make_conv(width + 3, width, others, conv) for width in widths)
 
     def forward(
-        self, levels: list[Level], feat: Tensor, local: Tensor, pos: Tensor, orient: Tensor
+        self, levels: list[LevelGraphs], feat: Tensor, local: Tensor, pos: Tensor, orient: Tensor
     ) -> list[LevelFeatures]:
         outputs = []
         for (sample, down, graph), from_below, on_level in zip(levels, self.down, self.on_level):

@@ -26,7 +26,7 @@ from ..nn.frame_averaging import average_logits, covariance_frames
 from ..nn.input_features import num_input_vectors
 from ..nn.pointwise_mlp import PointwiseMLP
 from .blocks import ModelInputs, check_head, global_pool, model_inputs
-from .level_convs import Level, LevelConv, LevelConvs, LevelFeatures
+from .level_convs import LevelConv, LevelConvs, LevelFeatures, LevelGraphs
 from .orientation_encoder import OrientationEncoder, OrientationOptions, OrientedPoints
 
 __all__ = ["OrientedPointNet2", "OrientedPointNet2Base", "check_widths"]
@@ -76,12 +76,12 @@ class OrientedPointNet2Base(nn.Module):
         graph = knn_graph(inputs.pos, self.k, inputs.batch_num_nodes)
         return self.orientation_encoder(graph, inputs.pos, inputs.feat, inputs.vec)
 
-    def _levels(self, inputs: ModelInputs) -> list[Level]:
+    def _levels(self, inputs: ModelInputs) -> list[LevelGraphs]:
         pos, num_points, levels = inputs.pos, inputs.batch_num_nodes.cpu(), []
         for sample in farthest_point_levels(pos, self.level_sizes, num_points):
             down = bipartite_knn_graph(pos, sample.pos, self.k, num_points, sample.num_nodes)
             pos, num_points = sample.pos, sample.num_nodes
-            levels.append(Level(sample, down, knn_graph(pos, self.k, num_points)))
+            levels.append(LevelGraphs(sample, down, knn_graph(pos, self.k, num_points)))
         return levels
 
     def _initial(self, inputs: ModelInputs, points: OrientedPoints) -> list[LevelFeatures]:
@@ -201,7 +201,7 @@ class OrientedPointNet2(OrientedPointNet2Base):
         self,
         inputs: ModelInputs,
         points: OrientedPoints,
-        levels: list[Level],
+        levels: list[LevelGraphs],
         feat: Tensor,
         local: Tensor,
     ) -> Tensor:

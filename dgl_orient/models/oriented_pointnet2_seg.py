@@ -14,7 +14,7 @@ from ..nn.feature_propagation import interpolate
 from ..nn.frame_averaging import average_logits
 from ..nn.pointwise_mlp import PointwiseMLP
 from .blocks import ModelInputs, check_head, global_pool, model_inputs
-from .level_convs import Level, LevelConv, LevelConvs, LevelFeatures, apply_conv, make_conv
+from .level_convs import LevelConv, LevelConvs, LevelFeatures, LevelGraphs, apply_conv, make_conv
 from .orientation_encoder import OrientationOptions, OrientedPoints
 from .oriented_pointnet2 import OrientedPointNet2Base, check_widths
 from .segmentation import one_hot_category
@@ -150,7 +150,7 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         self,
         inputs: ModelInputs,
         points: OrientedPoints,
-        levels: list[Level],
+        levels: list[LevelGraphs],
         back: list[DGLGraph],
         condition: list[Tensor],
         initial: LevelFeatures,
