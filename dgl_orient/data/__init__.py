@@ -18,6 +18,7 @@ from .shapenetpart import ShapeNetPart
 from .shapes import Shapes
 from .simulation import Physics, energy, simulate
 from .transforms import (
+    AddUp,
     FixedPoints,
     NormalizeScale,
     RandomDensity,
@@ -34,6 +35,7 @@ from .transforms import (
 __all__ = [
     "PROTOCOLS",
     "QM9",
+    "AddUp",
     "ChargedParticleFiles",
     "ChargedParticles",
     "CloudWarning",

@@ -25,7 +25,7 @@ class UprightEstimation(Task):
 
     with the probabilities :math:`p` of the directions :math:`u_k` and the true direction u, which clouds have
     in ``ndata["up"]`` or, if they have not, is that of the data set's ``gravity``; a data set that rotates
-    its clouds itself needs :class:`~dgl_orient.data.transforms.AddUp` before. It is measured how many of the
+    its clouds itself needs :class:`~dgl_orient.data.AddUp` before. It is measured how many of the
     best directions are within 15 degrees.
 
     Examples

@@ -39,7 +39,7 @@ class AddUp(BaseTransform):
     Examples
     --------
     >>> import torch, dgl_orient
-    >>> from dgl_orient.data.transforms import AddUp
+    >>> from dgl_orient.data import AddUp
     >>> AddUp("y")(dgl_orient.point_cloud(torch.rand(2, 3))).ndata["up"]
     tensor([[0., 1., 0.],
             [0., 1., 0.]])
