@@ -9,12 +9,13 @@ import torch
 from dgl import DGLGraph
 from torch import Tensor, nn
 
-from .._validation import NonNegativeInt, PositiveInt, Probability, check_choice
+from .._validation import NonNegativeFloat, NonNegativeInt, PositiveInt, Probability, check_choice
 from ..geometry import norm, to_local
-from ..nn import GlobalOrientation
+from ..nn import AuxiliaryLoss, GlobalOrientation
 from ..nn.edge_features import EdgeFeatures
 from ..nn.global_orientation import ScaleOrientations
 from ..nn.input_features import InputFeatures
+from ..nn.orientation_losses import agreement_loss, smoothness_loss
 from ..nn.vgconv import MessageFrom
 from ..robust import subtract_robust_centroid
 
@@ -24,7 +25,8 @@ InitialFeats = Literal["canonical", "all_scales", "all_scales+vectors", "constan
 
 
 class OrientationOptions(TypedDict, total=False):
-    """The options of :class:`~dgl_orient.GlobalOrientation` that a network's ``orientation`` may set."""
+    """What a network's ``orientation`` may set: options of :class:`~dgl_orient.GlobalOrientation`, and the
+    factors of auxiliary losses."""
 
     input_features: InputFeatures
     neighbour_offset: bool
@@ -36,6 +38,8 @@ class OrientationOptions(TypedDict, total=False):
     message_layers: PositiveInt
     vector_gate: bool
     dropout: Probability
+    agreement: NonNegativeFloat
+    smoothness: NonNegativeFloat
 
 
 #: The options that an oriented network has unless it sets others: orientations from equivariant input
@@ -95,6 +99,9 @@ class OrientationEncoder(nn.Module):
     options : OrientationOptions, optional
         Of :class:`~dgl_orient.GlobalOrientation`; those not given are orientations from equivariant input
         features: ``input_features="covariance+normal"``, ``num_layers=0``, 16 hidden features and vectors.
+        Further ones are the factors of two :class:`~dgl_orient.nn.AuxiliaryLoss`, by default 0:
+        ``agreement`` of the orientations of a point cloud with those of a random half of it, and
+        ``smoothness``, of the orientations of the points with those of their neighbours.
     """
 
     def __init__(
@@ -111,6 +118,8 @@ class OrientationEncoder(nn.Module):
         check_choice("initial_feats", initial_feats, InitialFeats)
         self.k, self.initial_feats = k, initial_feats
         options = _DEFAULT | (options or {})
+        self.agreement = AuxiliaryLoss(options.pop("agreement", 0.0))
+        self.smoothness = AuxiliaryLoss(options.pop("smoothness", 0.0))
         self.net = GlobalOrientation(num_orientations, level_sizes, k, in_feats, in_vectors, **options)
         self.num_orientations = num_orientations * (len(level_sizes) + 2)  #: of a point, over all scales
         all_scales = 3 * self.num_orientations + 1 + self.net.num_inner_products
@@ -144,12 +153,27 @@ class OrientationEncoder(nn.Module):
             Invariant scalars ``(N, in_feats)`` and equivariant vectors ``(N, in_vectors, 3)``.
         """
         scales = self.net.scales(graph, pos, feat, vec)
+        if self.training:
+            self._add_losses(graph, pos, feat, vec, scales.point)
         feats = [*self._initial_feats(scales, pos, graph.batch_num_nodes())]
         feats += [] if feat is None else [feat]
         if vec is not None:
             feats.append(to_local(scales.point.unsqueeze(1), vec.unsqueeze(2)).flatten(1))
         initial = torch.cat(feats, 1) if feats else None
         return OrientedPoints(scales.point, initial, scales.global_orient, graph, scales.vec)
+
+    def _add_losses(
+        self, graph: DGLGraph, pos: Tensor, feat: Tensor | None, vec: Tensor | None, orient: Tensor
+    ) -> None:
+        def of_half(half: DGLGraph, rows: Tensor) -> Tensor:
+            inputs = (None if values is None else values[rows] for values in (feat, vec))
+            return self.net.scales(half, pos[rows], *inputs).point
+
+        if self.agreement.weight:
+            self.agreement(agreement_loss(graph, pos, orient, self.k, of_half))
+        if self.smoothness.weight:
+            # Those of coarser scales are the same at most neighbours.
+            self.smoothness(smoothness_loss(graph, orient[:, : self.net.heads[0].num_orientations]))
 
     def _initial_feats(self, scales: ScaleOrientations, pos: Tensor, batch_num_nodes: Tensor) -> list[Tensor]:
         if self.initial_feats == "constant":
