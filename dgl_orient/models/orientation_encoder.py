@@ -17,7 +17,6 @@ from ..nn.global_orientation import ScaleOrientations
 from ..nn.input_features import InputFeatures
 from ..nn.orientation_losses import agreement_loss, smoothness_loss
 from ..nn.vgconv import MessageFrom
-from ..robust import subtract_robust_centroid
 
 __all__ = ["PAPER", "InitialFeats", "OrientationEncoder", "OrientationOptions", "OrientedPoints"]
 
@@ -155,7 +154,7 @@ class OrientationEncoder(nn.Module):
         scales = self.net.scales(graph, pos, feat, vec)
         if self.training:
             self._add_losses(graph, pos, feat, vec, scales.point)
-        feats = [*self._initial_feats(scales, pos, graph.batch_num_nodes())]
+        feats = [*self._initial_feats(scales)]
         feats += [] if feat is None else [feat]
         if vec is not None:
             feats.append(to_local(scales.point.unsqueeze(1), vec.unsqueeze(2)).flatten(1))
@@ -175,13 +174,13 @@ class OrientationEncoder(nn.Module):
             # Those of coarser scales are the same at most neighbours.
             self.smoothness(smoothness_loss(graph, orient[:, : self.net.heads[0].num_orientations]))
 
-    def _initial_feats(self, scales: ScaleOrientations, pos: Tensor, batch_num_nodes: Tensor) -> list[Tensor]:
+    def _initial_feats(self, scales: ScaleOrientations) -> list[Tensor]:
         if self.initial_feats == "constant":
             return []
         if self.initial_feats == "canonical":
             return [scales.canonical.flatten(1)]
-        centered, _ = subtract_robust_centroid(pos, batch_num_nodes.cpu())
-        feats = [to_local(scales.point, centered.unsqueeze(1)).flatten(1), norm(centered, keepdim=True)]
+        local = to_local(scales.point, scales.centered.unsqueeze(1))
+        feats = [local.flatten(1), norm(scales.centered, keepdim=True)]
         feats += [] if scales.inner_products is None else [scales.inner_products]
         if self.norm is None:
             return feats

@@ -27,6 +27,7 @@ from .gvp import GVP
 from .input_features import (
     NEIGHBOUR_OFFSET,
     InputFeatures,
+    centered_input_features,
     inner_products,
     input_features,
     num_inner_products,
@@ -47,6 +48,7 @@ class ScaleOrientations(NamedTuple):
     vec: Tensor | None  #: (N, V, 3) the input features' vectors, if there are any
     inner_products: Tensor | None  #: (N, num_inner_products) of these vectors
     projections: Tensor  #: (N, C) of the points on the vectors that give the point cloud's orientations
+    centered: Tensor  #: (N, 3) coordinates relative to the robust centroid, x - x̄
 
 
 class _Encoding(NamedTuple):
@@ -214,12 +216,14 @@ class GlobalOrientation(nn.Module):
     ) -> ScaleOrientations:
         """The orientations of every scale, at each point; arguments as in :meth:`forward`."""
         check_coordinates(graph, pos)
-        geometric = self._input_features(graph, pos)
+        centered, weights = subtract_robust_centroid(pos, graph.batch_num_nodes().cpu())
+        geometric = None
+        if self.input_features != "none":
+            geometric = centered_input_features(graph, centered, weights, self.input_features)
         levels = self._encode(graph, pos, feat, vec, geometric)
         orients = [head(level.vec, level.size) for head, level in zip(self.heads, levels)]
         point = [orient[level.anchor] for orient, level in zip(orients, levels)]
-        (centered, _), centroid = subtract_robust_centroid(pos, graph.batch_num_nodes().cpu()), levels[-1]
-        direction = centered if geometric is None else geometric[1][:, 0]
+        centroid, direction = levels[-1], centered if geometric is None else geometric[1][:, 0]
         return ScaleOrientations(
             global_orient=self._fill_empty(graph, orients[-1]),
             point=torch.cat(point, 1),
@@ -227,6 +231,7 @@ class GlobalOrientation(nn.Module):
             vec=None if geometric is None else geometric[1],
             inner_products=None if geometric is None else inner_products(geometric[1]),
             projections=(centroid.vec[centroid.anchor] * direction.unsqueeze(1)).sum(2),
+            centered=centered,
         )
 
     def vectors(
@@ -287,7 +292,8 @@ class GlobalOrientation(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Scalars ``(N, C)`` and vectors ``(N, C, 3)`` of the points, and the length of the vectors."""
         values = self._given(pos, feat, vec)
-        geometric = geometric or self._input_features(graph, pos)
+        if geometric is None and self.input_features != "none":
+            geometric = input_features(graph, pos, self.input_features)
         if geometric is not None:
             used = (values[:, self._used] for values in geometric)
             values = [torch.cat(both, 1) for both in zip(values, used)]
@@ -297,9 +303,6 @@ class GlobalOrientation(nn.Module):
         for layer in self.layers:
             values = layer(graph, *values, pos)
         return *values, self.layers[-1].vector_size()
-
-    def _input_features(self, graph: DGLGraph, pos: Tensor) -> tuple[Tensor, Tensor] | None:
-        return None if self.input_features == "none" else input_features(graph, pos, self.input_features)
 
     def _given(self, pos: Tensor, feat: Tensor | None, vec: Tensor | None) -> list[Tensor]:
         """The caller's scalars and vectors, without columns where there are none."""

@@ -17,6 +17,7 @@ from ..robust import robust_mean, subtract_robust_centroid
 __all__ = [
     "NEIGHBOUR_OFFSET",
     "InputFeatures",
+    "centered_input_features",
     "inner_products",
     "input_features",
     "num_inner_products",
@@ -101,19 +102,25 @@ def input_features(graph: DGLGraph, pos: Tensor, kind: InputFeatures = "covarian
             [0.3600, 0.0000, 0.0000],
             [0.1296, 0.0000, 0.0000]])
     """
+    return centered_input_features(graph, *subtract_robust_centroid(pos, graph.batch_num_nodes().cpu()), kind)
+
+
+def centered_input_features(
+    graph: DGLGraph, centered: Tensor, weights: Tensor, kind: InputFeatures
+) -> tuple[Tensor, Tensor]:
+    """:func:`input_features` of what :func:`dgl_orient.robust.subtract_robust_centroid` returns."""
     num_points = graph.batch_num_nodes()
-    centered, weights = subtract_robust_centroid(pos, num_points.cpu())
     # Dividing by the largest coordinate keeps squares in range at any scale.
     largest = segment_max(num_points, centered.detach().abs().amax(1, keepdim=True))
     centered = centered / torch.where(largest > 0, largest, 1.0).repeat_interleave(num_points, 0)
-    radius = _root_mean_square(num_points, centered, weights, torch.finfo(pos.dtype).tiny ** 0.25)
+    radius = _root_mean_square(num_points, centered, weights, torch.finfo(centered.dtype).tiny ** 0.25)
     direction = centered / radius
     outer = (direction.unsqueeze(2) * direction.unsqueeze(1)).flatten(1)
     covariance = 3 * _point_mean(num_points, outer, weights).view(-1, 3, 3)
     image = to_local(covariance, direction)  # the covariance is symmetric
     offset = torch.where(in_degrees(graph).unsqueeze(1) > 0, copy_u_mean(graph, centered) - centered, 0.0)
     # A threshold on the length relative to the radius selects the same points after any rotation.
-    rounding = _CANCELLED * torch.finfo(pos.dtype).eps * radius.detach()
+    rounding = _CANCELLED * torch.finfo(centered.dtype).eps * radius.detach()
     offset = torch.where(norm(offset, keepdim=True) > rounding, offset, 0.0)
     scaled_offset = offset / _root_mean_square(num_points, offset, weights, _MIN_OFFSET)
     vectors = [direction, image, to_local(covariance, image), scaled_offset]
