@@ -128,16 +128,17 @@ class OrientedPointNet2(OrientedPointNet2Base):
         Dropout in the head.
     num_orientations : int
         Number of orientations of each scale: of the points, and of the point cloud.
-    conv : {"edge", "pose"}
-        The layers: EdgeConv layers, of which the first has orientations, or :class:`~dgl_orient.nn.PoseConv`
-        layers, whose kernels depend on the poses of neighbours.
+    conv : {"pose", "edge"}
+        The layers: :class:`~dgl_orient.nn.PoseConv` layers, whose kernels depend on the poses of neighbours,
+        or EdgeConv layers, of which the first has orientations.
     in_feats : int
         Number of further invariant features of the points, ``ndata["feat"]`` of shape ``(N, in_feats)``.
     in_vectors : int
         Number of equivariant vectors of the points, ``ndata["vec"]`` of shape ``(N, in_vectors, 3)``.
     orientation : OrientationOptions, optional
         Options of the orientation network :class:`~dgl_orient.GlobalOrientation`, which needs
-        ``input_features``. Those not given are as in :class:`OrientedDGCNN`.
+        ``input_features``. Those not given are as in :class:`OrientedDGCNN`, but for
+        ``neighbour_offset=False``: kernels of poses need orientations that repeat between samples of a shape.
 
     Examples
     --------
@@ -158,12 +159,13 @@ class OrientedPointNet2(OrientedPointNet2Base):
         k: PositiveInt = 12,
         dropout: Probability = 0.1,
         num_orientations: PositiveInt = 2,
-        conv: LevelConv = "edge",
+        conv: LevelConv = "pose",
         in_feats: NonNegativeInt = 0,
         in_vectors: NonNegativeInt = 0,
         orientation: OrientationOptions | None = None,
     ) -> None:
-        super().__init__(level_sizes, k, num_orientations, conv, in_feats, in_vectors, orientation)
+        options = OrientationOptions(neighbour_offset=False) | (orientation or {})
+        super().__init__(level_sizes, k, num_orientations, conv, in_feats, in_vectors, options)
         check_widths(widths, level_sizes, 0)
         check_head(head_feats, dropout, num_classes=num_classes, embed_feats=embed_feats)
         self.convs = LevelConvs(self.num_feats, widths, *self.num_seen, conv)

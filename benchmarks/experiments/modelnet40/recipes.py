@@ -76,6 +76,7 @@ _HIERARCHY = {
         "ema_decay": 0.999,
     },
 }
+_EDGE = {"name": "oriented-pointnet2", "conv": "edge", "dropout": 0.2}
 _POSE = {
     "name": "oriented-pointnet2",
     "conv": "pose",
@@ -89,14 +90,10 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     # After 60 epochs training accuracy is 96.4 and validation accuracy 88.3 (`splits`): it overfits.
     "augmented": _MORE_POINTS | {"general_pipeline": {"augmentation": _MORE_AUGMENTATION}},
     # A hierarchy has few points in the wide layers, so that 448 of them cost as much as 256 before.
-    "hierarchy": {"model": {"name": "oriented-pointnet2", "dropout": 0.2}} | _HIERARCHY,
+    "hierarchy": {"model": _EDGE | {"orientation": {"neighbour_offset": True}}} | _HIERARCHY,
     # Orientations repeat between samples of a shape.
     "hierarchy-repeatable": {
-        "model": {
-            "name": "oriented-pointnet2",
-            "dropout": 0.2,
-            "orientation": {"neighbour_offset": False},
-        },
+        "model": _EDGE | {"orientation": {"neighbour_offset": False}},
         "data": _HIERARCHY["data"],
         "general_pipeline": _HIERARCHY["general_pipeline"] | {"bf16": True},
     },
