@@ -24,7 +24,7 @@ def train_from(
     init: str | None,
     runs: Sequence[Run],
     folders: Folders,
-    build_job: Callable[[Run], TrainingSetup],
+    make_setup: Callable[[Run], TrainingSetup],
     evaluate: Callable[[Run, TrainingSetup], dict[str, object]] | None = None,
 ) -> None:
     """:func:`.training.train_all`, initialised from a checkpoint or a pretrained model if one is given.
@@ -37,17 +37,17 @@ def train_from(
         If its network has another architecture.
     """
     if init is None:
-        return train_all(runs, folders, build_job, evaluate)
+        return train_all(runs, folders, make_setup, evaluate)
     initial = load_trained_model(init)
     runs = [replace(run, initial_weights=_origin(initial)) for run in runs]
-    train_all(runs, folders, lambda run: _initialized(build_job(run), initial, run), evaluate)
+    train_all(runs, folders, lambda run: _initialized(make_setup(run), initial, run), evaluate)
 
 
-def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
-    """The job with networks that start from trained weights."""
+def _initialized(setup: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
+    """The training with networks that start from trained weights."""
 
     def make_model() -> nn.Module:
-        model = job.make_model()
+        model = setup.make_model()
         checkpoint.load_weights(model, initial.network.state_dict(), initial.path)
         return model
 
@@ -55,7 +55,7 @@ def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> Trainin
     if differences(*({name: each[name] for name in sections} for each in (initial.recipe, run.recipe))):
         raise DGLError(f"The network in {initial.path} has another architecture than {run.name}.")
     make_model()  # raises if the weights do not fit
-    return replace(job, make_model=make_model)
+    return replace(setup, make_model=make_model)
 
 
 def _origin(initial: TrainedModel) -> dict[str, object]:
