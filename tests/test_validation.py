@@ -95,11 +95,11 @@ def test_dtypes_must_be_that_of_the_module():
         v.check_dtype(nn.Linear(2, 2), torch.zeros(3), torch.zeros(3).double())
 
 
-def test_plain_values_are_what_json_can_hold():
-    assert v.is_plain({"a": [1, 2.5, None, True, ("b",)]})
-    endless: list = []
-    endless.append(endless)
-    for value in ({1: 2}, object(), [nn.Linear], endless):
-        assert not v.is_plain(value, maximum=1000)
-    given = [np.float32(1.5), (torch.tensor([1, 2]), np.array([3]))]
-    assert v.as_plain(given) == [1.5, ([1, 2], [3])]
+def test_numbers_have_bounds():
+    assert v.check_fraction("size", np.float32(0.5)) == v.check_magnitude("size", 0.5) == 0.5
+    for check, value in ((v.check_fraction, 1), (v.check_fraction, "0.5"), (v.check_magnitude, -1)):
+        with pytest.raises(DGLError, match="size"):
+            check("size", value)
+    for value in (float("nan"), float("inf"), 1e31, None):
+        with pytest.raises(DGLError, match="size"):
+            v.check_magnitude("size", value)
