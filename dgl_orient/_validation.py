@@ -164,6 +164,10 @@ def check_dtype(module: nn.Module, *values: Tensor | None) -> None:
             )
 
 
+class NotFinitePoints(DGLError):
+    """Coordinates, or features among which neighbours are searched, are NaN or infinite."""
+
+
 def check_points(pos: Tensor, finite: bool = True) -> None:
     """Raise unless these are points ``(N, D)`` in float32 or float64, and (by default) finite."""
     if not isinstance(pos, Tensor) or pos.ndim != 2 or pos.shape[1] == 0:
@@ -176,7 +180,9 @@ def check_points(pos: Tensor, finite: bool = True) -> None:
         raise DGLError(f"Expected float32 or float64 points, got {pos.dtype}; convert them with .float().")
     if finite and not torch.isfinite(pos).all():
         bad = int((~torch.isfinite(pos)).any(1).sum())
-        raise DGLError(f"Expected finite coordinates, but {bad} of {len(pos)} points have NaN or infinity.")
+        raise NotFinitePoints(
+            f"Expected finite coordinates, but {bad} of {len(pos)} points have NaN or infinity."
+        )
 
 
 def check_point_cloud(graph: DGLGraph) -> Tensor:
