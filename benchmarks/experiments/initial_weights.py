@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dgl import DGLError
-from torch import nn
 
 from dgl_orient.config.build import TrainingSetup
-from dgl_orient.train import checkpoint
 from dgl_orient.train.training_folder import differences
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
@@ -40,22 +38,15 @@ def train_from(
         return train_all(runs, folders, make_setup, evaluate)
     initial = load_trained_model(init)
     runs = [replace(run, initial_weights=_origin(initial)) for run in runs]
-    train_all(runs, folders, lambda run: _initialized(make_setup(run), initial, run), evaluate)
+    train_all(runs, folders, lambda run: _initialized(make_setup(run), init, initial, run), evaluate)
 
 
-def _initialized(setup: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
+def _initialized(setup: TrainingSetup, init: str, initial: TrainedModel, run: Run) -> TrainingSetup:
     """The training with networks that start from trained weights."""
-
-    def make_model() -> nn.Module:
-        model = setup.make_model()
-        checkpoint.load_weights(model, initial.network.state_dict(), initial.path)
-        return model
-
     sections = ("pipeline_name", "model")
     if differences(*({name: each[name] for name in sections} for each in (initial.recipe, run.recipe))):
         raise DGLError(f"The network in {initial.path} has another architecture than {run.name}.")
-    make_model()  # raises if the weights do not fit
-    return replace(setup, make_model=make_model)
+    return replace(setup, settings=setup.settings.copy(update={"init_from": str(init)}))
 
 
 def _origin(initial: TrainedModel) -> dict[str, object]:
