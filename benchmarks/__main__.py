@@ -30,7 +30,10 @@ def main() -> None:
         parser.error(f"unknown benchmark {unknown[0]!r}, expected one of {', '.join(BENCHMARKS)}")
     for name in arguments.names or BENCHMARKS:
         print(f"== {name}", flush=True)
-        rows = BENCHMARKS[name](full=arguments.full, seed=arguments.seed)
+        rows = []
+        for row in BENCHMARKS[name](full=arguments.full, seed=arguments.seed):
+            print(row, flush=True)
+            rows.append(row)
         if arguments.store:
             store(name, rows, full=arguments.full, seed=arguments.seed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import dgl
@@ -27,17 +27,13 @@ FULL = [
 ]
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """Milliseconds of each algorithm, and of ``dgl.knn_graph`` including its sparse format."""
     torch.manual_seed(seed)
-    rows = []
     for case in FULL if full else SHORT:
         row = dict(zip(("clouds", "points", "dim", "k"), case))
         seconds = compare(_alternatives(**row), repeats=9)
-        row |= {f"{name} ms": round(1e3 * value, 2) for name, value in seconds.items()}
-        rows.append(row)
-        print(row, flush=True)
-    return rows
+        yield row | {f"{name} ms": round(1e3 * value, 2) for name, value in seconds.items()}
 
 
 def _alternatives(clouds: int, points: int, dim: int, k: int) -> dict[str, Callable]:

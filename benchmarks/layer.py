@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import median
 
 import dgl
@@ -24,18 +24,15 @@ from .subprocess_runs import ALLOCATORS, peak_megabytes, run_module
 CLOUDS, POINTS, NEIGHBOURS, IN, OUT = 8, 1024, 20, 64, 128
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """Times and their ratios under both allocator settings, and peak memory."""
-    rows = []
     for allocator in ALLOCATORS:
         result = run_module("benchmarks.layer", "time", seed, 15 if full else 3, allocator=allocator)
         for task, seconds in result["seconds"].items():
             row = {"allocator": allocator, "task": task}
             row |= {f"{name} ms": round(1e3 * value, 1) for name, value in seconds.items()}
-            row |= {f"{name} / ours": round(value / seconds["ours"], 1) for name, value in seconds.items()}
-            rows.append(row)
-            print(row, flush=True)
-    rows.append({"max difference in float32": result["float32"], "in float64": result["float64"]})
+            yield row | _relative(seconds)
+    yield {"max difference in float32": result["float32"], "in float64": result["float64"]}
     memory = {
         name: median(
             run_module("benchmarks.layer", "memory", seed, name)["megabytes"] for _ in range(5 if full else 1)
@@ -43,11 +40,11 @@ def run(full: bool, seed: int) -> list[dict]:
         for name in _names()
     }
     row = {"task": "peak memory of forward+backward"}
-    row |= {f"{name} MB": round(value) for name, value in memory.items()}
-    row |= {f"{name} / ours": round(value / memory["ours"], 1) for name, value in memory.items()}
-    rows.append(row)
-    print(rows[-2], rows[-1], sep="\n", flush=True)
-    return rows
+    yield row | {f"{name} MB": round(value) for name, value in memory.items()} | _relative(memory)
+
+
+def _relative(values: dict[str, float]) -> dict[str, float]:
+    return {f"{name} / ours": round(value / values["ours"], 1) for name, value in values.items()}
 
 
 def _names() -> list[str]:

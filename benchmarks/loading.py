@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class RandomClouds(PointCloudDataset):
         self.clouds = PointClouds(np.full(number, POINTS), {"pos": pos}, {"label": label})
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """A row for each network and number of workers: time of a step in units of loading."""
     torch.manual_seed(seed)
     dataset = RandomClouds(
@@ -52,15 +52,11 @@ def run(full: bool, seed: int) -> list[dict]:
         | {name: training_step(network, *batch) for name, network in networks.items()},
         repeats=7 if full else 1,
     )
-    rows = []
     for name in networks:
         for workers in WORKERS:
             loading = seconds[f"{workers} workers"] / BATCHES
             row = {"network": name, "workers": workers, "step s": round(seconds[name], 4)}
-            row |= {"loading s": round(loading, 4), "step / loading": round(seconds[name] / loading, 1)}
-            rows.append(row)
-            print(row, flush=True)
-    return rows
+            yield row | {"loading s": round(loading, 4), "step / loading": round(seconds[name] / loading, 1)}
 
 
 def _epoch(loader: PointCloudLoader) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import dgl
 import torch
@@ -46,18 +46,14 @@ class DGLsDGCNN(nn.Module):
         return self.head(num_points, torch.cat(outputs, 1))
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """Times and their ratios under both allocator settings."""
-    rows = []
     for allocator in ALLOCATORS:
         seconds = run_module("benchmarks.network", seed, 5 if full else 1, allocator=allocator)
         for ours, others in PAIRS.items():
             row = {"allocator": allocator, "network": ours, "seconds": round(seconds[ours], 3)}
             row |= {f"{name} s": round(seconds[name], 3) for name in others}
-            row |= {f"{name} / ours": round(seconds[name] / seconds[ours], 2) for name in others}
-            rows.append(row)
-            print(row, flush=True)
-    return rows
+            yield row | {f"{name} / ours": round(seconds[name] / seconds[ours], 2) for name in others}
 
 
 PAIRS = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 import dgl_orient
@@ -12,9 +14,8 @@ POINTS, NEIGHBOURS = 200, 16
 QUANTILES = (0.5, 0.99, 0.999)
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """The maximal error of each orientation after a random rotation, on full and on exactly flat clouds."""
-    rows = []
     for edges in ("radial", "relative", "plain"):
         for flat in (False, True):
             for dtype in (torch.float32, torch.float64):
@@ -22,10 +23,7 @@ def run(full: bool, seed: int) -> list[dict]:
                 row = {"edges": edges, "cloud": "plane" if flat else "ball", "dtype": str(dtype)[6:]}
                 values = errors.quantile(torch.tensor(QUANTILES, dtype=torch.float64)).tolist()
                 row |= {f"quantile {q}": float(f"{value:.1e}") for q, value in zip(QUANTILES, values)}
-                row["fraction above 1e-4"] = round(float((errors > 1e-4).double().mean()), 5)
-                rows.append(row)
-                print(row, flush=True)
-    return rows
+                yield row | {"fraction above 1e-4": round(float((errors > 1e-4).double().mean()), 5)}
 
 
 @torch.no_grad()

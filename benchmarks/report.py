@@ -30,9 +30,12 @@ def compare(alternatives: dict[str, Callable[[], object]], repeats: int) -> dict
     return {name: median(values) for name, values in times.items()}
 
 
-def training_step(network: nn.Module, graph: dgl.DGLGraph, label: torch.Tensor) -> Callable[[], None]:
+def training_step(
+    network: nn.Module, graph: dgl.DGLGraph, label: torch.Tensor, optimizer: torch.optim.Adam | None = None
+) -> Callable[[], None]:
     """A function that makes a training step (forward, backward, Adam) of a classification network."""
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    if optimizer is None:
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
 
     def step() -> None:
         optimizer.zero_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 from statistics import median
 
 import torch
@@ -18,15 +19,13 @@ SHORT = (1_000, 10_000)
 FULL = (1_000, 10_000, 100_000, 1_000_000)
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """A row for each number of points, measured in a process of its own."""
-    rows = []
+    first = None
     for points in FULL if full else SHORT:
         row = {"points": points} | run_module("benchmarks.scaling", seed, points)
-        rows.append(row)
-        row["relative time per point"] = round(row["us per point"] / rows[0]["us per point"], 2)
-        print(row, flush=True)
-    return rows
+        first = first or row["us per point"]
+        yield row | {"relative time per point": round(row["us per point"] / first, 2)}
 
 
 @torch.no_grad()

@@ -14,7 +14,7 @@ from statistics import median
 from unittest.mock import patch
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import dgl_orient
@@ -22,22 +22,22 @@ from dgl_orient.graph import construction, hierarchy, knn_graph, neighbour_searc
 from dgl_orient.models import OrientedDGCNN
 from dgl_orient.models.blocks import model_inputs
 
+from .report import training_step
+
 CLOUDS, POINTS, CLASSES = 8, 1024, 40
 
 
-def run(full: bool, seed: int) -> list[dict]:
+def run(full: bool, seed: int) -> Iterator[dict]:
     """Time, fraction and lower bound of each stage, forward and backward, and of the whole step."""
     torch.manual_seed(seed)
     rate, bandwidth = _matmul_rate(), _copy_bandwidth()
-    rows = [{"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}]
+    yield {"matmul GFLOP/s": round(rate / 1e9, 1), "copy GB/s": round(bandwidth / 1e9, 1)}
     for name, make in (("default", OrientedDGCNN), ("paper", OrientedDGCNN.paper)):
-        rows += [{"preset": name} | row for row in _rows(make(CLASSES), 7 if full else 1, rate, bandwidth)]
-    for row in rows:
-        print(row, flush=True)
-    return rows
+        for row in _rows(make(CLASSES), 7 if full else 1, rate, bandwidth):
+            yield {"preset": name} | row
 
 
-def _rows(net: OrientedDGCNN, repeats: int, rate: float, bandwidth: float) -> list[dict]:
+def _rows(net: OrientedDGCNN, repeats: int, rate: float, bandwidth: float) -> Iterator[dict]:
     cloud = dgl_orient.point_cloud(torch.randn(CLOUDS * POINTS, 3), [POINTS] * CLOUDS)
     seconds = {name: [] for name in ("kNN", "orientation", "convs", "head", "optimizer", "whole step")}
     for _ in range(repeats + 1):
@@ -45,14 +45,12 @@ def _rows(net: OrientedDGCNN, repeats: int, rate: float, bandwidth: float) -> li
             seconds[name].append(value)
     bounds = _bounds(net, cloud, rate, bandwidth)
     whole = median(seconds["whole step"][1:])
-    rows = []
     for name, values in seconds.items():
         value, bound = median(values[1:]), bounds.get(name, sum(bounds.values()))
         row = {"stage": name, "ms": round(1e3 * value, 1), "fraction": round(value / whole, 3)}
         if name != "optimizer":
             row |= {"bound ms": round(1e3 * bound, 1), "times the bound": round(value / bound, 1)}
-        rows.append(row)
-    return rows
+        yield row
 
 
 def _stages(net: OrientedDGCNN, cloud) -> dict[str, Callable[[], list[Tensor]]]:
@@ -79,13 +77,7 @@ def _stage_seconds(net: OrientedDGCNN, cloud) -> dict[str, float]:
             result[name] = _timed(lambda forward=forward: _backward(forward())) - sum(search_seconds)
         result["kNN"] += sum(search_seconds)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    label = torch.arange(CLOUDS)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        nn.functional.cross_entropy(net(cloud), label).backward()
-        optimizer.step()
-
+    step = training_step(net, cloud, torch.arange(CLOUDS), optimizer)
     return result | {"optimizer": _timed(optimizer.step), "whole step": _timed(step)}
 
 

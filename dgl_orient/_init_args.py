@@ -7,7 +7,7 @@ import inspect
 
 from torch import nn
 
-from ._validation import as_plain, is_plain
+from ._plain import as_plain, is_plain
 
 __all__ = ["describe", "record_init_args"]
 

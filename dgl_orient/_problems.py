@@ -8,7 +8,7 @@ from pydantic.v1 import BaseModel, ValidationError, errors
 from pydantic.v1.error_wrappers import ErrorWrapper
 
 from ._messages import nearest, shown
-from ._validation import as_plain
+from ._plain import as_plain
 
 __all__ = ["Problem", "TypeProblem", "problem_at", "sentences"]
 

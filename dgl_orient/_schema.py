@@ -16,8 +16,8 @@ from pydantic.v1 import BaseModel, Extra, ValidationError, errors, root_validato
 from pydantic.v1.fields import ModelField
 
 from ._messages import nearest, shown
+from ._plain import as_plain
 from ._problems import Problem, TypeProblem, problem_at, sentences
-from ._validation import as_plain
 
 __all__ = ["Choice", "Schema"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Annotated, get_args
@@ -23,6 +24,9 @@ Probability = Annotated[float, Field(ge=0, lt=1)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 #: A number of points, or a fraction of those of the level below.
 LevelSize = PositiveInt | Fraction
+
+#: The largest magnitude of a transform that float32 can represent with room to spare.
+MAX_MAGNITUDE = 1e30
 
 # Arguments: integers, probabilities, choices.
 
@@ -90,6 +94,26 @@ def check_probability(**values: float) -> None:
             raise DGLError(f"Expected {name} to be a number of at least 0 and below 1, got {value!r}.")
 
 
+def check_fraction(name: str, value: float) -> float:
+    """The named value as a float, if it is a number above 0 and below 1."""
+    if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
+        raise DGLError(f"Expected {name} to be above 0 and below 1, got {value!r}.")
+    return float(value)
+
+
+def check_magnitude(name: str, value: float) -> float:
+    """The named value as a float, if it is a number from 0 to :data:`MAX_MAGNITUDE`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= MAX_MAGNITUDE:
+        raise DGLError(
+            f"Expected {name} to be a number of at least 0 and at most {MAX_MAGNITUDE:g}, got {value!r}."
+        )
+    return number
+
+
 def check_choice(name: str, value: object, choices: object) -> str:
     """The named value, if it is one of the choices of a ``Literal``."""
     known = get_args(choices)
@@ -140,6 +164,10 @@ def check_dtype(module: nn.Module, *values: Tensor | None) -> None:
             )
 
 
+class NotFinitePoints(DGLError):
+    """Coordinates, or features among which neighbours are searched, are NaN or infinite."""
+
+
 def check_points(pos: Tensor, finite: bool = True) -> None:
     """Raise unless these are points ``(N, D)`` in float32 or float64, and (by default) finite."""
     if not isinstance(pos, Tensor) or pos.ndim != 2 or pos.shape[1] == 0:
@@ -152,7 +180,19 @@ def check_points(pos: Tensor, finite: bool = True) -> None:
         raise DGLError(f"Expected float32 or float64 points, got {pos.dtype}; convert them with .float().")
     if finite and not torch.isfinite(pos).all():
         bad = int((~torch.isfinite(pos)).any(1).sum())
-        raise DGLError(f"Expected finite coordinates, but {bad} of {len(pos)} points have NaN or infinity.")
+        raise NotFinitePoints(
+            f"Expected finite coordinates, but {bad} of {len(pos)} points have NaN or infinity."
+        )
+
+
+def check_point_cloud(graph: DGLGraph) -> Tensor:
+    """The number of points of each cloud on the CPU, if the graph has valid ``pos``."""
+    if not isinstance(graph, DGLGraph) or not graph.is_homogeneous or "pos" not in graph.ndata:
+        raise DGLError("Expected a DGLGraph whose ndata['pos'] holds the points: see dgl_orient.point_cloud.")
+    pos = graph.ndata["pos"]
+    if pos.ndim != 2 or pos.shape[1] != 3 or pos.dtype not in (torch.float32, torch.float64):
+        raise DGLError(f"Expected float32 or float64 points (n, 3), got {pos.dtype} {tuple(pos.shape)}.")
+    return graph.batch_num_nodes().cpu()
 
 
 def check_coordinates(graph: DGLGraph, pos: Tensor) -> None:
@@ -235,36 +275,3 @@ def check_orient(module: nn.Module, orient: Tensor | None, graph: DGLGraph) -> N
         )
     check_shape("orient", orient, (graph.num_dst_nodes(), module.num_orientations, 3, 3))
     check_dtype(module, orient)
-
-
-# Values that files can hold.
-
-
-def is_plain(value: object, maximum: int = 1_000_000) -> bool:
-    """Whether a value consists of strings, numbers, booleans, None, and lists and dicts (by strings) of them.
-
-    A value of more than ``maximum`` parts is not plain, so that a list that contains itself is not.
-    """
-    stack = [value]
-    for _ in range(maximum):
-        if not stack:
-            return True
-        value = stack.pop()
-        if isinstance(value, dict):
-            if not all(isinstance(key, str) for key in value):
-                return False
-            stack.extend(value.values())
-        elif isinstance(value, (list, tuple)):
-            stack.extend(value)
-        elif value is not None and not isinstance(value, (str, int, float)):
-            return False
-    return not stack
-
-
-def as_plain(value: object) -> object:
-    """Numbers and arrays of NumPy and PyTorch as those of Python."""
-    if isinstance(value, (np.generic, np.ndarray, Tensor)):
-        return value.tolist()
-    if isinstance(value, tuple):
-        return tuple(as_plain(each) for each in value)
-    return [as_plain(each) for each in value] if isinstance(value, list) else value

@@ -54,11 +54,11 @@ def train(rotations: str, changes: dict, folder: Path) -> None:
     torch.set_num_threads(1)
     for network in NETWORKS:
         recipe = recipe_of(network, rotations, changes)
-        job = build(recipe)
+        setup = build(recipe)
         tests = {name: data_set(with_protocol(recipe, name), "test") for name in TRAININGS[rotations]}
-        splits = Splits(job.splits.train, job.splits.val, tests)
+        splits = Splits(setup.splits.train, setup.splits.val, tests)
         results = folder / rotations / network
-        fit(job.task, job.make_model, splits, job.settings, recipe, results, progress=False)
+        fit(setup.task, setup.make_model, splits, setup.settings, recipe, results, progress=False)
 
 
 def train_all(changes: dict, folder: Path) -> None:

@@ -1,5 +1,7 @@
 """Checks of arguments: what they accept, and that they name what they refuse."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,12 @@ def test_other_values_are_no_integers(value):
         lambda: v.check_size_pair("size", (1, 2, 3)),
         lambda: v.check_size_pair("size", (1, -2)),
         lambda: v.check_probability(size=1.0),
+        lambda: v.check_fraction("size", 1),
+        lambda: v.check_fraction("size", "0.5"),
+        *(
+            partial(v.check_magnitude, "size", value)
+            for value in (-1, float("nan"), float("inf"), 1e31, None)
+        ),
         lambda: v.check_choice("size", "median", Aggregation),
         lambda: v.check_shape("size", torch.zeros(2, 0), (2, "C")),
     ],
@@ -95,11 +103,5 @@ def test_dtypes_must_be_that_of_the_module():
         v.check_dtype(nn.Linear(2, 2), torch.zeros(3), torch.zeros(3).double())
 
 
-def test_plain_values_are_what_json_can_hold():
-    assert v.is_plain({"a": [1, 2.5, None, True, ("b",)]})
-    endless: list = []
-    endless.append(endless)
-    for value in ({1: 2}, object(), [nn.Linear], endless):
-        assert not v.is_plain(value, maximum=1000)
-    given = [np.float32(1.5), (torch.tensor([1, 2]), np.array([3]))]
-    assert v.as_plain(given) == [1.5, ([1, 2], [3])]
+def test_numbers_within_bounds_are_floats():
+    assert v.check_fraction("size", np.float32(0.5)) == v.check_magnitude("size", 0.5) == 0.5

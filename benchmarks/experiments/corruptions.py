@@ -15,7 +15,7 @@ from dgl_orient.data.transforms.scanning import thinned_rows, visible_rows
 from dgl_orient.graph import point_cloud
 from dgl_orient.metrics import orientation
 
-__all__ = ["CORRUPTIONS", "DENSITY", "Corrupt", "add_strays", "one_view", "thin_out"]
+__all__ = ["CASES", "CORRUPTIONS", "DENSITY", "Corrupt", "add_strays", "thin_out"]
 
 DENSITY = "density"
 
@@ -56,13 +56,16 @@ def add_strays(
     return torch.cat([pos, centroid + radii * radius * direction]), torch.arange(len(pos))
 
 
-def one_view(pos: Tensor, distance: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Keep the points ``(N, 3)`` that :func:`~dgl_orient.data.transforms.scanning.visible_rows` sees.
-
-    Returns them and their rows.
-    """
-    rows = visible_rows(pos, distance, generator)
-    return pos[rows], rows
+#: What happens to scans, by name. From a cloud ``(N, 3)`` to the corrupted one, which begins with points of
+#: the cloud, and the rows of these.
+CASES: dict[str, Callable[[Tensor, torch.Generator], tuple[Tensor, Tensor]]] = {
+    "clean": lambda pos, generator: (pos, torch.arange(len(pos))),
+    "jitter 0.02": lambda pos, generator: orientation.CORRUPTIONS["jitter"][0](pos, 0.02, generator),
+    "half of the points": lambda pos, generator: orientation.CORRUPTIONS["dropout"][0](pos, 0.5, generator),
+    "2 % outliers": lambda pos, generator: orientation.CORRUPTIONS["outliers"][0](pos, 0.02, generator),
+    "5 strays at 3 radii": lambda pos, generator: add_strays(pos, 3.0, generator),
+    "one view": lambda pos, generator: (pos[rows := visible_rows(pos, 5.0, generator)], rows),
+}
 
 
 class Corrupt(BaseTransform):

@@ -23,10 +23,11 @@ from dgl_orient.train.settings import Settings
 from dgl_orient.weights import FOLDER
 from dgl_orient.zoo.loading import load_trained_model
 
+from .command_line import exit_code
 from .json_files import read_json
 from .training import INITIAL_WEIGHTS
 
-__all__ = ["DATA", "MAX_BYTES", "export_pretrained"]
+__all__ = ["DATA", "MAX_BYTES", "export_pretrained", "write_pretrained"]
 
 #: A pretrained model's file is smaller.
 MAX_BYTES = 8_000_000
@@ -80,17 +81,24 @@ def export_pretrained(path: str | Path, folder: str | Path = FOLDER) -> Path:
         **{key: state[key] for key in _KEPT if key in state},
         "release": release,
     }
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary, f"{name}.pth")
-        checkpoint.save(file, content)
-        if file.stat().st_size >= MAX_BYTES:
-            raise DGLError(
-                f"The pretrained model would have {file.stat().st_size:,} bytes, expected fewer than "
-                f"{MAX_BYTES:,}; export a smaller network."
-            )
-        target = Path(folder, f"{name}.pth")
-        write_file(target, file.read_bytes())
+    target = Path(folder, f"{name}.pth")
+    write_pretrained(target, content)
     return target
+
+
+def write_pretrained(path: Path, content: Mapping[str, object]) -> None:
+    """Write the file of a pretrained model; raise if it were too large."""
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary, path.name)
+        checkpoint.save(file, content)
+        size = file.stat().st_size
+        if size >= MAX_BYTES:
+            raise DGLError(
+                f"The pretrained model would have {size:,} bytes, expected fewer than {MAX_BYTES:,}; export "
+                f"a smaller network."
+            )
+        write_file(path, file.read_bytes())
+    print(f"{path} has {size:,} bytes; test scores: {content['release']['scores']}")
 
 
 def _check(path: Path, recipe: Mapping, weights: Mapping[str, torch.Tensor]) -> None:
@@ -130,21 +138,11 @@ def _portable(recipe: Mapping) -> dict:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    try:
-        path = export_pretrained(_parser().parse_args(argv).checkpoint)
-    except DGLError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    scores = checkpoint.load(path)["release"]["scores"]
-    print(f"{path} has {path.stat().st_size:,} bytes; test scores: {scores}")
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     prog = "python -m benchmarks.experiments.export_pretrained"
     parser = argparse.ArgumentParser(prog=prog, description=export_pretrained.__doc__.split("\n")[0])
     parser.add_argument("checkpoint", help="run_0.pth of a complete training")
-    return parser
+    path = parser.parse_args(argv).checkpoint
+    return exit_code(lambda: export_pretrained(path))
 
 
 if __name__ == "__main__":

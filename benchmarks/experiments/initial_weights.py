@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dgl import DGLError
-from torch import nn
 
 from dgl_orient.config.build import TrainingSetup
-from dgl_orient.train import checkpoint
 from dgl_orient.train.training_folder import differences
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.trained_model import TrainedModel
@@ -24,7 +22,7 @@ def train_from(
     init: str | None,
     runs: Sequence[Run],
     folders: Folders,
-    build_job: Callable[[Run], TrainingSetup],
+    make_setup: Callable[[Run], TrainingSetup],
     evaluate: Callable[[Run, TrainingSetup], dict[str, object]] | None = None,
 ) -> None:
     """:func:`.training.train_all`, initialised from a checkpoint or a pretrained model if one is given.
@@ -37,25 +35,18 @@ def train_from(
         If its network has another architecture.
     """
     if init is None:
-        return train_all(runs, folders, build_job, evaluate)
+        return train_all(runs, folders, make_setup, evaluate)
     initial = load_trained_model(init)
     runs = [replace(run, initial_weights=_origin(initial)) for run in runs]
-    train_all(runs, folders, lambda run: _initialized(build_job(run), initial, run), evaluate)
+    train_all(runs, folders, lambda run: _initialized(make_setup(run), init, initial, run), evaluate)
 
 
-def _initialized(job: TrainingSetup, initial: TrainedModel, run: Run) -> TrainingSetup:
-    """The job with networks that start from trained weights."""
-
-    def make_model() -> nn.Module:
-        model = job.make_model()
-        checkpoint.load_weights(model, initial.network.state_dict(), initial.path)
-        return model
-
+def _initialized(setup: TrainingSetup, init: str, initial: TrainedModel, run: Run) -> TrainingSetup:
+    """The training with networks that start from trained weights."""
     sections = ("pipeline_name", "model")
     if differences(*({name: each[name] for name in sections} for each in (initial.recipe, run.recipe))):
         raise DGLError(f"The network in {initial.path} has another architecture than {run.name}.")
-    make_model()  # raises if the weights do not fit
-    return replace(job, make_model=make_model)
+    return replace(setup, settings=setup.settings.copy(update={"init_from": str(init)}))
 
 
 def _origin(initial: TrainedModel) -> dict[str, object]:

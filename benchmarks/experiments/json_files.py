@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from dgl_orient._atomic import write_file
+
 __all__ = ["read_json", "read_records", "write_json"]
 
 
@@ -20,11 +22,8 @@ def read_records(folder: Path) -> dict[str, dict]:
 
 
 def write_json(path: Path, content: Mapping[str, object], levels: int = 1) -> None:
-    """Write a line for every key of the first levels, and replace the file in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(_format(content, levels) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    """Write a line for every key of the first levels."""
+    write_file(path, (_format(content, levels) + "\n").encode())
 
 
 def _format(value: object, levels: int, indent: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,39 +11,35 @@ from torch.utils.data import Dataset, Subset
 from dgl_orient.config.build import TrainingSetup, build, data_set
 from dgl_orient.train.loop import Splits
 
-from .training import Run
+from .training import Run, localize
 
-__all__ = ["PROTOCOLS", "localize", "protocol_job", "shrink", "subset"]
+__all__ = ["HEADS", "PROTOCOLS", "protocol_setup", "shrink", "subset"]
 
 #: Rotations in training, and the protocols by which the test set is then evaluated; the first one rotates the
 #: validation set, which selects the epoch.
 PROTOCOLS = {"z": ("z/z", "z/so3"), "so3": ("so3/so3",)}
 
+#: The protocols in tables.
+HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
+
 _QUICK_SHAPES, _QUICK_DIVISOR, _QUICK_BATCH = 24, 8, 8
 
 
-def protocol_job(run: Run, raw_dir: Path, quick: bool, tests: Sequence[str] | None = None) -> TrainingSetup:
+def protocol_setup(run: Run, raw_dir: Path, quick: bool, tests: Sequence[str] | None = None) -> TrainingSetup:
     """Task, network, settings and data, with a test set for each protocol of the run or each given one."""
-    recipe = localize(run.recipe, raw_dir)
-    job = build(recipe)
+    recipe = localize(run.recipe, raw_dir=raw_dir)
+    setup = build(recipe)
     general = recipe["general_pipeline"]
     if tests is None:
         tests = PROTOCOLS[general["protocol"].split("/")[0]]
     test_sets = {
         name: data_set({**recipe, "general_pipeline": general | {"protocol": name}}, "test") for name in tests
     }
-    splits = Splits(job.splits.train, job.splits.val, test_sets)
+    splits = Splits(setup.splits.train, setup.splits.val, test_sets)
     if quick:
         test_sets = {name: subset(test_set) for name, test_set in test_sets.items()}
         splits = Splits(subset(splits.train), subset(splits.val), test_sets)
-    return replace(job, splits=splits)
-
-
-def localize(recipe: Mapping[str, object], raw_dir: Path) -> dict[str, object]:
-    """The recipe with this machine's folder of the download."""
-    recipe = copy.deepcopy(dict(recipe))
-    recipe["data"]["raw_dir"] = str(raw_dir)
-    return recipe
+    return replace(setup, splits=splits)
 
 
 def shrink(recipe: dict[str, dict]) -> None:

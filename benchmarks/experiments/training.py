@@ -15,6 +15,7 @@ from dgl_orient.config.build import TrainingSetup
 from dgl_orient.config.recipe import check
 from dgl_orient.train.loop import fit
 from dgl_orient.train.training_folder import differences, versions
+from dgl_orient.weights import pretrained_models
 
 from ..report import RESULTS, machine
 from .json_files import read_json, write_json
@@ -24,8 +25,12 @@ __all__ = [
     "Folders",
     "Record",
     "Run",
+    "command_of",
+    "cpu_seconds",
     "for_each",
+    "init_option",
     "is_current",
+    "localize",
     "one_of",
     "read_log",
     "train",
@@ -47,6 +52,11 @@ class Run:
     recipe: Mapping[str, object]
     command: str
     initial_weights: Mapping[str, object] | None = None  #: a trained model to start from, by its metadata
+
+    @classmethod
+    def of(cls, experiment: str, name: str, recipe: Mapping[str, object], command: str, quick: bool) -> Run:
+        """The training of a recipe, which is checked, by a command of an experiment."""
+        return cls(name, check(recipe), command_of(experiment, command, quick))
 
 
 @dataclass(frozen=True)
@@ -72,12 +82,39 @@ class Folders:
             return cls(runs / "quick", runs / "quick" / "results")
         return cls(runs, RESULTS / experiment)
 
+    @property
+    def data(self) -> Path:
+        """Of generated data, and of the arrays of downloads."""
+        return self.runs / "data"
+
     def checkpoint(self, name: str) -> Path:
         """The best checkpoint of a run; raise if the training is not complete."""
         folder = self.runs / name
         if not (folder / "results.json").exists():
             raise DGLError(f"There is no trained network in {folder}; train it first.")
         return folder / "run_0.pth"
+
+
+def command_of(experiment: str, command: str, quick: bool = False) -> str:
+    """The command line of an experiment, as it is kept with its results."""
+    return f"python -m benchmarks.experiments.{experiment} {command}{' --quick' if quick else ''}"
+
+
+def init_option(init: str | None) -> str:
+    """The option of a command that starts from trained weights; a path means nothing on another machine."""
+    return "" if init is None else f" --init {init if init in pretrained_models() else 'CPT'}"
+
+
+def localize(recipe: Mapping[str, object], **folders: Path) -> dict[str, object]:
+    """The recipe with folders of this machine: ``raw_dir`` of a download, ``save_dir`` of arrays."""
+    names = {name: str(folder) for name, folder in folders.items()}
+    return {**recipe, "data": {**recipe["data"], **names}}
+
+
+def cpu_seconds(record: Record) -> float | None:
+    """CPU seconds of a training; None where they are unknown."""
+    seconds = record["cpu_seconds_per_epoch"]
+    return None if seconds is None else seconds * record["epochs"]
 
 
 def is_current(record: Record | None, run: Run) -> bool:
@@ -108,7 +145,7 @@ def for_each(names: Sequence[str], function: Callable[[str], None]) -> None:
 def train_all(
     runs: Sequence[Run],
     folders: Folders,
-    build_job: Callable[[Run], TrainingSetup],
+    make_setup: Callable[[Run], TrainingSetup],
     evaluate: Callable[[Run, TrainingSetup], dict[str, object]] | None = None,
 ) -> None:
     """Train all runs without a current record, and write their records with what ``evaluate`` adds."""
@@ -119,25 +156,25 @@ def train_all(
         record = read_json(path)
         if not is_current(record, by_name[name]):
             run = by_name[name]
-            job = build_job(run)
-            record = train(run, folders.runs / name, job)
-            record |= {} if evaluate is None else evaluate(run, job)
+            setup = make_setup(run)
+            record = train(run, folders.runs / name, setup)
+            record |= {} if evaluate is None else evaluate(run, setup)
             write_json(path, record)
         print(f"validation {record['val']}, test {record['tests']}", flush=True)
 
     for_each(list(by_name), train_one)
 
 
-def train(run: Run, folder: Path, job: TrainingSetup) -> dict[str, object]:
+def train(run: Run, folder: Path, setup: TrainingSetup) -> dict[str, object]:
     """Train, or resume, and return the record; the best checkpoint is ``run_0.pth`` of the folder."""
     _check_initial_weights(folder, run)
     print(f"training in {folder}", flush=True)
     with _CPUTime(folder):
         results = fit(
-            job.task, job.make_model, job.splits, job.settings, run.recipe, folder=folder, resume=True
+            setup.task, setup.make_model, setup.splits, setup.settings, run.recipe, folder=folder, resume=True
         )
     result, log, cpu = results["runs"][0], read_log(folder), read_json(folder / "cpu.json")
-    metric = job.task.main_metric
+    metric = setup.task.main_metric
     record = {
         "command": run.command,
         "tests": result["tests"],

@@ -72,8 +72,8 @@ def build(recipe: Mapping[str, object]) -> TrainingSetup:
     >>> from dgl_orient.config.build import build
     >>> from dgl_orient.config.recipe import check
     >>> data = {"name": "shapes", "num_points": 64, "num_shapes": 20}
-    >>> job = build(check({"pipeline_name": "pointcls", "data": data, "model": {"name": "dgcnn"}}))
-    >>> job.task.name, len(job.splits.train), type(job.make_model()).__name__
+    >>> setup = build(check({"pipeline_name": "pointcls", "data": data, "model": {"name": "dgcnn"}}))
+    >>> setup.task.name, len(setup.splits.train), type(setup.make_model()).__name__
     ('pointcls', 20, 'DGCNN')
     """
     settings = Settings.of(recipe["general_pipeline"])

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from dgl import DGLError
 
-from .._validation import as_integer, as_plain
+from .._plain import as_plain
+from .._validation import as_integer
 from ..data import PointCloudDataset
 
 __all__ = ["METADATA", "complete_metadata", "dataset_metadata"]

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from dgl import DGLError
 
-from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .._validation import Fraction, PositiveInt, check_choice, check_fraction, check_integer
 from .choices import Axis, FolderSplit, Split, Transform
 from .dataset import PointCloudDataset, PointClouds
 from .features import Feature, check_features
@@ -20,7 +20,7 @@ from .io.point_labels import MAX_LABEL
 from .io.read import check_columns
 from .progress import progress_bar
 from .sampling import check_num_points
-from .splits import check_fraction, stratified_split
+from .splits import stratified_split
 
 __all__ = ["FolderDataset"]
 

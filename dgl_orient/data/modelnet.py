@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from dgl import DGLError
 
-from .._validation import Fraction, PositiveInt, check_choice, check_integer
+from .._validation import Fraction, PositiveInt, check_choice, check_fraction, check_integer
 from .choices import Axis, OfficialSplit, SamplingMethod, Transform
 from .coordinates import to_float32
 from .dataset import PointCloudDataset, PointClouds
@@ -17,7 +17,7 @@ from .io.hdf5 import read_hdf5
 from .io.tables import read_lines, read_table
 from .progress import progress_bar
 from .sampling import check_num_points
-from .splits import check_classes, check_fraction, check_labels, fixed_split
+from .splits import check_classes, check_labels, fixed_split
 
 __all__ = ["ModelNet10", "ModelNet40"]
 

@@ -10,14 +10,13 @@ from dgl import DGLError
 
 from .._atomic import reason
 from .._molecules import OutputKind, Pool
-from .._validation import check_choice, check_integer
+from .._validation import check_choice, check_fraction, check_integer
 from .choices import Split, Transform
 from .dataset import PointClouds
 from .io.limits import extension_of
 from .molecule_files import MOLECULE_EXTENSIONS, Molecule, read_molecules
 from .molecules import MoleculeDataset
 from .random_stream import RandomStream
-from .splits import check_fraction
 
 __all__ = ["MoleculeFiles"]
 

@@ -7,17 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from dgl import DGLError
 
-from .._validation import check_integer
+from .._validation import check_fraction, check_integer
 from .random_stream import RandomStream
 
-__all__ = ["check_classes", "check_fraction", "check_labels", "fixed_split", "stratified_split"]
-
-
-def check_fraction(name: str, fraction: float) -> float:
-    """The fraction as a float, if it is above 0 and below 1."""
-    if not isinstance(fraction, (int, float, np.number)) or not 0 < fraction < 1:
-        raise DGLError(f"Expected {name} to be above 0 and below 1, got {fraction!r}.")
-    return float(fraction)
+__all__ = ["check_classes", "check_labels", "fixed_split", "stratified_split"]
 
 
 def check_labels(labels: np.ndarray, class_names: Sequence[str], source: object) -> None:

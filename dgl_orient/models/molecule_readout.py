@@ -72,8 +72,8 @@ class MoleculeReadout(nn.Module):
             raise DGLError(f"Expected num_outputs=1 for out={out!r}, got {num_outputs}.")
         self.out, self.num_vectors = out, num_vectors
         self.is_mean = torch.tensor([each == "mean" for each in _check_pools(pools, num_outputs)])
-        sizes = {"scalars": num_outputs, "vectors": num_vectors + 1, "tensors": num_vectors**2 + 1}
-        self.mlp = nn.Sequential(nn.Linear(in_feats, in_feats), nn.SiLU(), nn.Linear(in_feats, sizes[out]))
+        widths = {"scalars": num_outputs, "vectors": num_vectors + 1, "tensors": num_vectors**2 + 1}
+        self.mlp = nn.Sequential(nn.Linear(in_feats, in_feats), nn.SiLU(), nn.Linear(in_feats, widths[out]))
         # Initially predictions are near the references, so that what is learned is small.
         nn.init.normal_(self.mlp[-1].weight, std=0.1 / in_feats**0.5)
         nn.init.zeros_(self.mlp[-1].bias)
@@ -108,24 +108,24 @@ class MoleculeReadout(nn.Module):
         """
         # Autocast would round energies to a few digits.
         with torch.autocast(feat.device.type, enabled=False):
-            local, sizes = self.mlp(feat.to(self.scale.dtype)), molecules.batch_num_nodes
+            local, num_atoms = self.mlp(feat.to(self.scale.dtype)), molecules.batch_num_nodes
             if self.out == "vectors":
-                return segment_sum(sizes, self._dipoles(molecules, local, vectors))
+                return segment_sum(num_atoms, self._dipoles(molecules, local, vectors))
             if self.out == "tensors":
-                return segment_sum(sizes, self._tensors(molecules, local, vectors)).unflatten(1, (3, 3))
+                return segment_sum(num_atoms, self._tensors(molecules, local, vectors)).unflatten(1, (3, 3))
             contributions = self.references[molecules.element] + self.scale * local
             is_mean = self.is_mean.to(feat.device)
             if is_mean.all():
-                return segment_mean(sizes, contributions)
-            sums = segment_sum(sizes, contributions)
-            return torch.where(is_mean, sums / sizes.clamp_min(1).unsqueeze(1), sums)
+                return segment_mean(num_atoms, contributions)
+            sums = segment_sum(num_atoms, contributions)
+            return torch.where(is_mean, sums / num_atoms.clamp_min(1).unsqueeze(1), sums)
 
     def _dipoles(self, molecules: Molecules, local: Tensor, vectors: Tensor) -> Tensor:
         """The contributions of atoms, ``(N, 3)``."""
-        sizes = molecules.batch_num_nodes
+        num_atoms = molecules.batch_num_nodes
         charge = local[:, :1]
-        charge = charge - segment_mean(sizes, charge).repeat_interleave(sizes, 0)
-        place = subtract_centroid(molecules.pos, sizes.cpu())
+        charge = charge - segment_mean(num_atoms, charge).repeat_interleave(num_atoms, 0)
+        place = subtract_centroid(molecules.pos, num_atoms.cpu())
         return self.scale * ((local[:, 1:, None] * vectors).sum(1) + charge * place)
 
     def _tensors(self, molecules: Molecules, local: Tensor, vectors: Tensor) -> Tensor:

@@ -156,17 +156,18 @@ class OrientedPointNet2Seg(OrientedPointNet2Base):
         initial: LevelFeatures,
     ) -> Tensor:
         pos = [inputs.pos, *(level.sample.pos for level in levels)]
-        sizes = [level.sample.num_nodes.to(inputs.pos.device) for level in levels]
+        num_nodes = [level.sample.num_nodes.to(inputs.pos.device) for level in levels]
         first = apply_conv(self.first, points.graph, initial.feat, inputs.pos, points.orient, initial.local)
         skips = self.convs(
             levels, torch.cat([first, initial.local], 1), initial.local, inputs.pos, points.orient
         )
-        global_feat = torch.cat([global_pool(sizes[-1], self.embed(skips[-1].concatenated())), *condition], 1)
+        pooled = global_pool(num_nodes[-1], self.embed(skips[-1].concatenated()))
+        global_feat = torch.cat([pooled, *condition], 1)
         feat = skips[-1].feat
         for number in range(len(skips) - 1, 0, -1):  # from this level to the one below
             near = interpolate(back[number], feat, (pos[number + 1], pos[number]))
             feat = torch.cat([near, skips[number - 1].concatenated()], 1)
-            feat = self.ups[-number].forward_with_global(feat, global_feat, sizes[number - 1])
+            feat = self.ups[-number].forward_with_global(feat, global_feat, num_nodes[number - 1])
         near = interpolate(back[0], feat, (pos[1], pos[0]))
         feat = torch.cat([near, first, initial.feat], 1)
         return self.labels(self.head.forward_with_global(feat, global_feat, inputs.batch_num_nodes))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..nn.auxiliary_loss import take_auxiliary_loss
 from . import distributed
-from .errors import NotFiniteError
+from .errors import NotFiniteError, explain_divergence
 from .finetune import set_train_mode
 from .tasks import Task
 
@@ -58,7 +58,7 @@ def train_epoch(
     total = torch.zeros(2, dtype=torch.float64)
     for number, batch in enumerate(batches, start=1):
         graph, label = _to_device(batch, device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16), explain_divergence(number):
             output = task.forward(model, graph, label)
         loss, count = task.loss(output, graph, label)
         extra = take_auxiliary_loss(model)

@@ -10,10 +10,11 @@ import torch
 from dgl import DGLError
 from torch import nn
 
+from .._validation import NotFinitePoints
 from ..data.loader import WorkerDeath
 from .settings import Settings
 
-__all__ = ["NotFiniteError", "check_weights", "explain_errors", "is_about_memory"]
+__all__ = ["NotFiniteError", "check_weights", "explain_divergence", "explain_errors", "is_about_memory"]
 
 _NO_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
 
@@ -27,6 +28,18 @@ def check_weights(model: nn.Module) -> None:
     for name, value in model.state_dict().items():
         if value.is_floating_point() and not bool(torch.isfinite(value).all()):
             raise NotFiniteError(f"The weights {name} became NaN or infinite")
+
+
+@contextmanager
+def explain_divergence(batch: int) -> Iterator[None]:
+    """Raise :class:`NotFiniteError` if a network searches neighbours among features that are not finite.
+
+    Coordinates are finite: data sets and networks check them.
+    """
+    try:
+        yield
+    except NotFinitePoints as error:
+        raise NotFiniteError(f"The network's features are NaN or infinite for batch {batch}") from error
 
 
 @contextmanager

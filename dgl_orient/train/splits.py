@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch.utils.data import Dataset
 
-from .._validation import as_plain
+from .._plain import as_plain
 from .augmentation import dataset_attribute, transform_for, with_transform
 from .settings import Settings
 from .tasks import Task

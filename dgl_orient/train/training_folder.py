@@ -16,8 +16,8 @@ from pathlib import Path
 from dgl import DGLError
 
 from .._atomic import reason, write_file
+from .._plain import is_plain
 from .._training_folders import new_training_folder, training_folders
-from .._validation import is_plain
 from . import checkpoint
 from .settings import Settings
 

@@ -10,7 +10,8 @@ import torch
 from dgl import DGLError
 from torch import nn
 
-from .._validation import as_integer, is_plain
+from .._plain import is_plain
+from .._validation import as_integer
 from ..config import registry
 from ..config.build import make_model, make_task
 from ..config.metadata import complete_metadata

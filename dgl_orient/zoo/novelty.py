@@ -10,7 +10,7 @@ import torch
 from dgl import DGLError
 from torch import Tensor
 
-from .._validation import is_plain
+from .._plain import is_plain
 
 __all__ = ["Clouds", "Novelty"]
 

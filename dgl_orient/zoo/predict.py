@@ -113,12 +113,12 @@ def _computed(trained: TrainedModel, pieces: Sequence[_Piece], with_points: bool
     with record_features(trained.network) as recorded:
         outputs = predict_batch(trained.network, trained.task, graph, label, trained.device)
     of_clouds, of_points = recorded.get(len(pieces)), recorded.get(graph.num_nodes())
-    sizes = graph.batch_num_nodes().tolist()
+    num_points = graph.batch_num_nodes().tolist()
     of_clouds = [None] * len(pieces) if of_clouds is None else of_clouds.float().cpu()
     if of_points is None or not with_points:
         of_points = [None] * len(pieces)
     else:
-        of_points = of_points.float().cpu().split(sizes)
+        of_points = of_points.float().cpu().split(num_points)
     return map(CloudOutput, outputs, of_clouds, of_points)
 
 

@@ -34,9 +34,9 @@ def warn_if_unprepared(network: nn.Module, inputs: tuple[object, ...]) -> None:
     graph = inputs[0] if inputs else None
     if not isinstance(graph, DGLGraph) or "pos" not in graph.ndata or graph.num_nodes() == 0:
         return
-    pos, sizes = graph.ndata["pos"].detach(), graph.batch_num_nodes()
-    radius = segment_max(sizes, norm(pos, keepdim=True))[sizes > 0]
-    centroid = norm(segment_mean(sizes, pos)[sizes > 0])
+    pos, num_points = graph.ndata["pos"].detach(), graph.batch_num_nodes()
+    radius = segment_max(num_points, norm(pos, keepdim=True))[num_points > 0]
+    centroid = norm(segment_mean(num_points, pos)[num_points > 0])
     is_far = bool((centroid > _FARTHEST_CENTROID).any())
     is_scaled = (radius > _RADII[0]) & (radius < _RADII[1])
     if is_far or not bool((is_scaled | (radius < _COINCIDENT)).all()):

@@ -58,13 +58,13 @@ def test_all_numbers_out_of_bounds_are_listed_together():
 
 @pytest.mark.parametrize("pipeline", tiny.PIPELINES)
 def test_the_output_of_the_model_fits_the_task(pipeline):
-    job = build(tiny.recipe(pipeline))
-    batch = job.splits.train[0]
+    setup = build(tiny.recipe(pipeline))
+    batch = setup.splits.train[0]
     graph, label = batch if isinstance(batch, tuple) else (batch, None)
-    output = job.task.forward(job.make_model().eval(), graph, None if label is None else label[None])
-    loss, count = job.task.loss(output, graph, None if label is None else label[None])
+    output = setup.task.forward(setup.make_model().eval(), graph, None if label is None else label[None])
+    loss, count = setup.task.loss(output, graph, None if label is None else label[None])
     assert torch.isfinite(loss) and count > 0
-    assert [len(job.splits.train), len(job.splits.val), len(job.splits.tests["test"])] == [10, 5, 5]
+    assert [len(setup.splits.train), len(setup.splits.val), len(setup.splits.tests["test"])] == [10, 5, 5]
 
 
 def test_the_protocol_rotates_clouds():
@@ -151,11 +151,11 @@ def test_clouds_of_a_folder_are_normalized_to_the_unit_sphere(tmp_path):
             write_cloud(tmp_path / name / f"{number}.npz", 40 + 7 * ball(50, number))
     data = {"name": "folder", "raw_dir": str(tmp_path), "num_points": 30, "gravity": "y"}
     recipe = tiny.recipe("pointcls") | {"data": data}
-    job = build(recipe)
-    pos = job.splits.train[0][0].ndata["pos"]
+    setup = build(recipe)
+    pos = setup.splits.train[0][0].ndata["pos"]
     assert float(pos.norm(dim=1).max()) == pytest.approx(1, abs=1e-5)
     assert transform_steps(recipe, "train")[-1] == ("RandomRotate", ("y",))
-    assert job.task.num_classes == 2
+    assert setup.task.num_classes == 2
 
 
 def test_shapes_may_keep_their_scale():

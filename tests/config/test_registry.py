@@ -43,19 +43,23 @@ def test_names_are_known_without_importing_torch():
 
 
 @pytest.mark.parametrize(
-    "name, pipelines, words",
+    "name, pipelines",
     [
-        ("dgcnn", ["pointcls"], "is taken by dgl_orient.models:DGCNN"),
-        ("net; import os", ["pointcls"], "Expected a name of letters"),
-        ("net", ["pointclz"], "Expected pipelines of 'net'"),
-        ("net", "pointcls", "Expected pipelines of 'net'"),
-        ("net", [], "Expected pipelines of 'net'"),
-        (["net"], ["pointcls"], "Expected a name of letters"),
+        ("net; import os", ["pointcls"]),
+        ("net", ["pointclz"]),
+        ("net", "pointcls"),
+        ("net", []),
+        (["net"], ["pointcls"]),
     ],
 )
-def test_decorators_refuse(name, pipelines, words):
-    with pytest.raises(DGLError, match=words):
+def test_decorators_refuse(name, pipelines):
+    with pytest.raises(DGLError):
         registry.register_model(name, pipelines)(type("Net", (DGCNN,), {}))
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(DGLError, match="dgl_orient.models:DGCNN"):
+        registry.register_model("dgcnn", ["pointcls"])(type("Net", (DGCNN,), {}))
 
 
 class _OfPoints(nn.Module):

@@ -8,7 +8,7 @@ from dgl import DGLError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dgl_orient.data.splits import check_classes, check_fraction, check_labels, fixed_split, stratified_split
+from dgl_orient.data.splits import check_classes, check_labels, fixed_split, stratified_split
 
 LABELS = np.repeat([2, 0, 1], [40, 7, 1])
 
@@ -64,8 +64,6 @@ def test_a_wrong_fraction_gives_a_sentence(fraction):
 
 
 def test_wrong_names_and_labels_give_a_sentence():
-    with pytest.raises(DGLError):
-        check_fraction("test_fraction", 1)
     with pytest.raises(DGLError):
         stratified_split(LABELS, 0.5, 0.5)
     with pytest.raises(DGLError, match="file.h5"):

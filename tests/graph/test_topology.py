@@ -54,8 +54,8 @@ def test_equals_what_the_edges_say(name):
 
 def test_the_neighbour_matrix_of_a_graph_is_computed_once(monkeypatch):
     graph = dgl_orient.knn_graph(ball(10), 3)
-    foreign = dgl.graph(("csc", graph.adj_tensors("csc")))
-    assert neighbour_matrix(foreign) is neighbour_matrix(foreign)
+    other = dgl.graph(("csc", graph.adj_tensors("csc")))
+    assert neighbour_matrix(other) is neighbour_matrix(other)
     monkeypatch.setattr(dgl.DGLGraph, "edges", lambda self: pytest.fail("edges are read again"))
     assert neighbour_matrix(graph) is neighbour_matrix(graph)
     assert neighbour_matrix(graph.local_var()) is neighbour_matrix(graph)

@@ -159,18 +159,19 @@ def test_a_compressed_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "state, words",
+    "state",
     [
-        ({"state_dict": {}}, "not a checkpoint of dgl_orient"),
-        ([1, 2], "not a checkpoint of dgl_orient"),
-        (torch.ones(2), "not a checkpoint of dgl_orient"),
-        ({"format": checkpoint.FORMAT, "version": 99}, "version 99"),
-        ({"format": checkpoint.FORMAT}, "version None"),
+        {"state_dict": {}},
+        [1, 2],
+        torch.ones(2),
+        {"format": checkpoint.FORMAT, "version": 99},
+        {"format": checkpoint.FORMAT},
     ],
+    ids=["other", "list", "tensor", "version", "none"],
 )
-def test_checkpoints_of_other_programs_and_versions(tmp_path, state, words):
+def test_checkpoints_of_other_programs_and_versions(tmp_path, state):
     torch.save(state, tmp_path / "other.pth")
-    with pytest.raises(DGLError, match=f"other.pth .*{words}"):
+    with pytest.raises(DGLError, match="other.pth"):
         checkpoint.load(tmp_path / "other.pth")
 
 

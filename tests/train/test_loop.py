@@ -280,6 +280,21 @@ def test_weights_that_became_infinite_in_the_last_batch_are_not_kept(tmp_path):
     assert not (tmp_path / "run_0").exists() and not (tmp_path / "run_0.pth").exists()
 
 
+def test_features_that_became_infinite_name_the_learning_rate(tmp_path):
+    def overflow(*arguments) -> torch.Tensor:
+        batches.append(arguments)
+        return arguments[2] * (1 if len(batches) == 1 else torch.inf)
+
+    def make() -> nn.Module:
+        model = network(dynamic=True)  # it searches neighbours among the features of the first layer
+        model.backbone.convs[0].register_forward_hook(overflow)
+        return model
+
+    batches: list = []
+    with pytest.raises(DGLError, match="batch 2 in epoch 1; lower optimizer.lr"):
+        train(tmp_path, make)
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -43,22 +43,21 @@ def _changed(path, **changes):
 
 
 @pytest.mark.parametrize(
-    "changes, words",
+    "changes",
     [
-        ({"weights": None}, "not the checkpoint of a network"),
-        ({"recipe": {}, "model": {}}, "not registered"),
-        ({"metadata": {}}, "num_classes"),
-        ({"metadata": {"num_classes": "ten"}}, "describe no network"),
-        ({"metadata": {"num_classes": 11}}, "differ"),
-        ({"weights": {}}, "differ"),
-        ({"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}}, "os.system"),
+        {"weights": None},
+        {"recipe": {}, "model": {}},
+        {"metadata": {}},
+        {"metadata": {"num_classes": "ten"}},
+        {"metadata": {"num_classes": 11}},
+        {"weights": {}},
+        {"recipe": {"pipeline_name": "pointcls", "data": {"name": "os.system"}}},
     ],
 )
-def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes, words):
+def test_a_strange_checkpoint_is_an_error_that_names_it(tmp_path, changes):
     path = _changed(tmp_path / "strange.pth", **changes)
-    with pytest.raises(DGLError, match=words) as raised:
+    with pytest.raises(DGLError, match="strange.pth|num_classes"):
         load_trained_model(path)
-    assert "strange.pth" in str(raised.value) or "num_classes" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -118,16 +117,16 @@ def test_more_than_strings_and_numbers_beside_the_weights_is_refused(tmp_path, c
 @pytest.mark.parametrize(
     "metadata, words",
     [
-        ({"class_names": 5}, "class_names to be a list of strings, got int"),
-        ({"class_names": [["a"]] * 10}, "class_names to be a list of strings"),
-        ({"class_names": ["a"]}, "class_names as there are of them, got 1 for 10"),
-        ({"part_names": 5}, "part_names to be a list of strings, got int"),
-        ({"part_names": ["a"]}, "part_names as there are of them, got 1 for 30"),
-        ({"class_parts": [[0, 30]] * 10}, r"parts from 0 to 29, got \[0, 30\]"),
-        ({"class_parts": [[-1]] * 10}, "parts from 0 to 29"),
-        ({"class_parts": [[]] * 10}, "parts from 0 to 29"),
-        ({"class_parts": [0] * 10}, "parts from 0 to 29"),
-        ({"num_parts": 0}, "num_parts from 1 to"),
+        ({"class_names": 5}, "class_names"),
+        ({"class_names": [["a"]] * 10}, "class_names"),
+        ({"class_names": ["a"]}, "class_names.* 1 for 10"),
+        ({"part_names": 5}, "part_names"),
+        ({"part_names": ["a"]}, "part_names.* 1 for 30"),
+        ({"class_parts": [[0, 30]] * 10}, r"0 to 29.*\[0, 30\]"),
+        ({"class_parts": [[-1]] * 10}, "0 to 29"),
+        ({"class_parts": [[]] * 10}, "0 to 29"),
+        ({"class_parts": [0] * 10}, "0 to 29"),
+        ({"num_parts": 0}, "num_parts"),
     ],
 )
 def test_contradictory_metadata_are_refused(tmp_path, metadata, words):

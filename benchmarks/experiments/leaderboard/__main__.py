@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..command_line import add_command, make_parser, run
+from ..command_line import CommandLine
 from ..results_page import write_results
 from ..training import Folders
-from .plots import plots
-from .results import Board
+from .results import Board, make_tables, plots
 from .rows import train_rows
-from .tables import make_tables
 from .tasks import TASKS
 
 _EXAMPLES = """\
@@ -26,22 +23,16 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run("leaderboard", _parser(), argv)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser("leaderboard", "All networks, trained alike within as many CPU minutes.", _EXAMPLES)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    line = CommandLine("leaderboard", "All networks, trained alike within as many CPU minutes.", _EXAMPLES)
     for name, task in TASKS.items():
-        command = add_command(commands, name, f"train networks: {task.title}", train_rows)
+        command = line.add(name, f"train networks: {task.title}", train_rows, download=True)
         command.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(task.networks)}")
         command.add_argument("--train", nargs="+", choices=task.trainings, default=list(task.trainings))
         command.add_argument("--minutes", type=float, help=f"of CPU time, default {task.minutes:g}")
         command.add_argument("--seed", type=int, default=0)
-        command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of downloads, default data")
         command.set_defaults(task=name)
-    add_command(commands, "summary", "render all records as tables and plots", _summary)
-    return parser
+    line.add("summary", "render all records as tables and plots", _summary)
+    return line.run(argv)
 
 
 def _summary(folders: Folders, quick: bool) -> None:

@@ -27,14 +27,14 @@ __all__ = ["measure_cost"]
 _REPEATS = 5
 
 
-def measure_cost(job: TrainingSetup) -> dict[str, float]:
+def measure_cost(setup: TrainingSetup) -> dict[str, float]:
     """CPU milliseconds of a training step and of predictions for a batch of the training set, and the memory
     that the steps need, measured in a process of its own."""
-    torch.manual_seed(job.settings.seed)
-    loader = point_cloud_loader(job.splits.train, job.settings.train_batch_size)
-    batch, network = next(iter(loader)), job.make_model()
+    torch.manual_seed(setup.settings.seed)
+    loader = point_cloud_loader(setup.splits.train, setup.settings.train_batch_size)
+    batch, network = next(iter(loader)), setup.make_model()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        arguments = (job.task, network, job.settings, batch, torch.get_num_threads())
+        arguments = (setup.task, network, setup.settings, batch, torch.get_num_threads())
         return pool.submit(_measure, *arguments).result()
 
 

@@ -10,22 +10,19 @@ from pathlib import Path
 from dgl import DGLError
 
 from dgl_orient.config.build import TrainingSetup, build
-from dgl_orient.config.recipe import check
 from dgl_orient.train.errors import NotFiniteError
 
+from ...epoch_time import EpochTimer
 from ...report import machine
-from ..epoch_time import cpu_seconds_per_epoch
 from ..json_files import read_json, write_json
-from ..nbody.training import localize
-from ..protocols import protocol_job
-from ..training import Folders, Record, Run, for_each, is_current, one_of, read_log, train
+from ..protocols import protocol_setup
+from ..training import Folders, Record, Run, for_each, is_current, localize, one_of, read_log, train
 from .cost import measure_cost
 from .tasks import TASKS
 
 __all__ = ["Row", "train_rows"]
 
 _QUICK_MINUTES = 0.01
-_COMMAND = "python -m benchmarks.experiments.leaderboard"
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Row:
         options = (
             f"{self.task} {self.model} --train {self.train} --minutes {self.minutes:g} --seed {self.seed}"
         )
-        return Run(self.name, check(recipe), f"{_COMMAND} {options}{' --quick' if self.quick else ''}")
+        return Run.of("leaderboard", self.name, recipe, options, self.quick)
 
 
 def train_rows(
@@ -95,29 +92,29 @@ def _train_row(row: Row, folders: Folders, raw_dir: Path) -> None:
     if record is None or not is_current(record, row.run(record["budget"]["epochs"])):
         budget = _budget(row, folders, raw_dir)
         run = row.run(budget["epochs"])
-        job = _job(run, folders, raw_dir, row.quick)
-        cost = measure_cost(job)
-        record = _train(run, folders, job) | {"budget": budget, "cost": cost}
+        setup = _setup(run, folders, raw_dir, row.quick)
+        cost = measure_cost(setup)
+        record = _train(run, folders, setup) | {"budget": budget, "cost": cost}
         write_json(path, record)
     print(f"validation {record['val']}, test {record['tests']}", flush=True)
 
 
-def _train(run: Run, folders: Folders, job: TrainingSetup) -> Record:
+def _train(run: Run, folders: Folders, setup: TrainingSetup) -> Record:
     """The record of a training; of one that diverged, the curve until then."""
     folder = folders.runs / run.name
     try:
-        return train(run, folder, job)
+        return train(run, folder, setup)
     except DGLError as error:
         if not isinstance(error.__cause__, NotFiniteError):
             raise
-        curve = [epoch["val"][job.task.main_metric] for epoch in read_log(folder)]
+        curve = [epoch["val"][setup.task.main_metric] for epoch in read_log(folder)]
         return {
             "command": run.command,
             "failed": str(error.__cause__),
             "tests": {},
             "val": {},
             "epochs": len(curve),
-            "params": sum(parameter.numel() for parameter in job.make_model().parameters()),
+            "params": sum(parameter.numel() for parameter in setup.make_model().parameters()),
             "cpu_seconds_per_epoch": None,
             "recipe": run.recipe,
             "machine": machine(),
@@ -130,7 +127,8 @@ def _budget(row: Row, folders: Folders, raw_dir: Path) -> dict[str, float]:
     path = folders.runs / row.name / "budget.json"
     budget = read_json(path)
     if budget is None:
-        seconds = cpu_seconds_per_epoch(_job(row.run(epochs=1), folders, raw_dir, row.quick))
+        timer = EpochTimer(_setup(row.run(epochs=1), folders, raw_dir, row.quick))
+        seconds = sum(each.cpu for each in timer.measure())
         epochs = max(1, int(60 * row.minutes / seconds))
         budget = {"minutes": row.minutes, "measured_epoch_seconds": seconds, "epochs": epochs}
         write_json(path, budget)
@@ -138,11 +136,11 @@ def _budget(row: Row, folders: Folders, raw_dir: Path) -> dict[str, float]:
     return budget
 
 
-def _job(run: Run, folders: Folders, raw_dir: Path, quick: bool) -> TrainingSetup:
+def _setup(run: Run, folders: Folders, raw_dir: Path, quick: bool) -> TrainingSetup:
     if run.recipe["pipeline_name"] != "nbody":
-        return protocol_job(run, raw_dir, quick)
-    job = build(localize(run.recipe, folders))
+        return protocol_setup(run, raw_dir, quick)
+    setup = build(localize(run.recipe, save_dir=folders.data))
     # The test set has the name of the protocol, as those of the other tasks.
     variant = f"n{run.recipe['data']['num_particles']}"
-    (test_set,) = job.splits.tests.values()
-    return replace(job, splits=replace(job.splits, tests={variant: test_set}))
+    (test_set,) = setup.splits.tests.values()
+    return replace(setup, splits=replace(setup.splits, tests={variant: test_set}))

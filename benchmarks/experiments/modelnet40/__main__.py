@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from ..command_line import add_command, make_parser, run
+from ..command_line import CommandLine
 from ..json_files import read_json
 from ..protocols import PROTOCOLS
 from ..results_page import write_results
@@ -33,45 +33,35 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run("modelnet40", _parser(), argv)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser("modelnet40", "Networks on ModelNet40 by the protocols of rotations.", _EXAMPLES)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = _add(commands, "protocol", "train networks and evaluate them by the protocols", train_protocol)
+    line = CommandLine("modelnet40", "Networks on ModelNet40 by the protocols of rotations.", _EXAMPLES)
+    add = partial(line.add, download=True)
+    command = add("protocol", "train networks and evaluate them by the protocols", train_protocol)
     command.add_argument("--task", choices=NETWORKS, default="cls", help="default %(default)s")
     command.add_argument("--models", nargs="+", choices=NETWORKS["cls"], help="default all of the task")
     command.add_argument("--train", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS), help="rotations")
     command.add_argument("--epochs", type=int, help=f"default {EPOCHS}")
     command.add_argument("--seed", type=int, default=0)
-    command = _add(commands, "long", "train a network for longer", train_long)
+    command = add("long", "train a network for longer", train_long)
     command.add_argument("kind", choices=LONG, help="changes of the protocols' recipe")
     command.add_argument("--train", choices=PROTOCOLS, default="z", help="rotations, default z")
     command.add_argument("--epochs", type=int, required=True)
     command.add_argument("--init", metavar="CPT", help="a checkpoint or a pretrained model to start from")
-    command = _add(commands, "trials", "repeat trials of the table, by their recipes", train_trials)
+    command = add("trials", "repeat trials of the table, by their recipes", train_trials)
     command.add_argument("names", nargs="+", metavar="TRIAL", help="a file in results/modelnet40/trials")
     for name in EVALUATIONS:
-        command = _add(commands, name, f"evaluate trained networks: {name.replace('_', ' ')}", evaluate)
+        command = add(name, f"evaluate trained networks: {name.replace('_', ' ')}", evaluate)
         command.add_argument("runs", nargs="+", metavar="RUN", help="such as cls_dgcnn_z_30_0")
         command.set_defaults(evaluation=name)
     text = "predict all test shapes as users do: votes, unknown classes, stray points"
-    command = _add(commands, "predictions", text, measure_predictions)
+    command = add("predictions", text, measure_predictions)
     command.add_argument("names", nargs="+", help="pretrained models, or runs such as long_augmented_50")
     command.add_argument("--shapenet", type=Path, help="folder of ShapeNet-Part, for unknown classes")
     command.add_argument("--every", type=int, default=8, help="take each n-th shape for strays, default 8")
     text = "estimate which way is up for all test shapes in random poses"
-    command = _add(commands, "upright", text, measure_upright)
+    command = add("upright", text, measure_upright)
     command.add_argument("names", nargs="+", help="pretrained models, or runs")
-    add_command(commands, "summary", "render all records as tables and plots", _summary)
-    return parser
-
-
-def _add(commands, name: str, text: str, function) -> argparse.ArgumentParser:
-    command = add_command(commands, name, text, function)
-    command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of the download, default data")
-    return command
+    line.add("summary", "render all records as tables and plots", _summary)
+    return line.run(argv)
 
 
 def _summary(folders: Folders, quick: bool) -> None:

@@ -21,8 +21,8 @@ from dgl_orient.zoo.trained_model import TrainedModel
 from ...report import machine
 from ..corruptions import CORRUPTIONS, DENSITY, Corrupt
 from ..json_files import read_json, write_json
-from ..protocols import PROTOCOLS, localize, subset
-from ..training import Folders, Run, for_each, is_current
+from ..protocols import PROTOCOLS, subset
+from ..training import Folders, Run, command_of, for_each, is_current, localize
 
 __all__ = ["EVALUATIONS", "ROTATIONS", "SPLITS", "VOTES", "evaluate"]
 
@@ -59,7 +59,7 @@ class Network:
 
         ``epoch`` selects the random numbers of the transforms; 0 are those of the protocols' test sets.
         """
-        options = data_options(localize(self.trained.recipe, self.raw_dir), split)
+        options = data_options(localize(self.trained.recipe, raw_dir=self.raw_dir), split)
         options |= {} if num_points is None else {"num_points": num_points}
         dataset = ModelNet40(**options, transform=Compose([NormalizeScale(), *steps]))
         batches = point_cloud_loader(subset(dataset) if self.quick else dataset, _BATCH)
@@ -75,8 +75,7 @@ def evaluate(evaluation: str, runs: Sequence[str], folders: Folders, raw_dir: Pa
 
     def add(name: str) -> None:
         trained = load_trained_model(folders.checkpoint(name))
-        command = f"python -m benchmarks.experiments.modelnet40 {evaluation} {name}"
-        run = Run(name, trained.recipe, command + (" --quick" if quick else ""))
+        run = Run(name, trained.recipe, command_of("modelnet40", f"{evaluation} {name}", quick))
         if not is_current(records.get(name), run):
             figures = EVALUATIONS[evaluation](Network(trained, raw_dir, quick))
             epochs = run.recipe["general_pipeline"]["num_epochs"]

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dgl import DGLError
-
 from dgl_orient.config.build import data_options
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.weights import checkpoint_path
@@ -19,7 +17,8 @@ from dgl_orient.zoo.calibration import calibrate_novelty
 from dgl_orient.zoo.loading import load_trained_model
 from dgl_orient.zoo.novelty import Novelty
 
-from ..protocols import localize
+from ..command_line import exit_code
+from ..training import localize
 
 __all__ = ["add_novelty"]
 
@@ -47,7 +46,7 @@ def add_novelty(
         The file to write; by default the checkpoint itself.
     """
     trained = load_trained_model(checkpoint)
-    recipe = localize(trained.recipe, Path(raw_dir))
+    recipe = localize(trained.recipe, raw_dir=raw_dir)
     splits = (ModelNet40(**data_options(recipe, split)) for split in ("train", "val"))
     trained = calibrate_novelty(trained, *splits, novel, per_class)
     trained.save(checkpoint_path(checkpoint) if output is None else output)
@@ -56,16 +55,6 @@ def add_novelty(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    options = _parser().parse_args(argv)
-    try:
-        print(add_novelty(**vars(options)).rates)
-    except DGLError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     prog = "python -m benchmarks.experiments.modelnet40.novelty"
     parser = argparse.ArgumentParser(prog=prog, description=add_novelty.__doc__.split("\n")[0])
     parser.add_argument("checkpoint", help="a pretrained model, or run_0.pth of a training")
@@ -73,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--novel", help="a folder of shapes of other classes")
     parser.add_argument("--per-class", type=int, default=40, help="shapes of a class, default %(default)s")
     parser.add_argument("--output", help="the file to write, default the checkpoint itself")
-    return parser
+    options = vars(parser.parse_args(argv))
+    return exit_code(lambda: print(add_novelty(**options).rates))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -11,24 +11,20 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from dgl_orient import pretrained
 from dgl_orient.data import ShapeNetPart
 from dgl_orient.data.modelnet import ModelNet40
 from dgl_orient.geometry import random_rotation
 from dgl_orient.metrics import Accuracy
-from dgl_orient.weights import pretrained_models
 from dgl_orient.zoo.predictions import Prediction
 from dgl_orient.zoo.trained_model import TrainedModel
 
-from ...report import machine
-from ..corruptions import add_strays
-from ..json_files import read_json, write_json
+from ..corruptions import CASES
+from ..network_figures import commands_of, measure_networks
 from ..results_page import table
-from ..training import Folders
+from ..training import Folders, command_of
 
-__all__ = ["FILE", "STRAYS", "VOTES", "measure_predictions", "prediction_tables"]
+__all__ = ["FILE", "STRAYS", "VOTES", "measure_predictions", "prediction_tables", "random_pose"]
 
 #: The name of the file of results.
 FILE = "predictions.json"
@@ -40,39 +36,18 @@ _BATCH = 64
 #: A cloud, its label and its number.
 _Shape = tuple[Tensor, int, int]
 
-
-def _add_noise(pos: Tensor, generator: torch.Generator, fraction: float) -> Tensor:
-    """Points uniformly in the unit ball, so many for each point of the cloud."""
-    number = round(fraction * len(pos))
-    direction = normalize(torch.randn(number, 3, generator=generator), dim=1)
-    return torch.cat([pos, direction * torch.rand(number, 1, generator=generator) ** (1 / 3)])
-
-
-#: Name → function of a cloud ``(N, 3)`` of radius 1 and of a generator.
-STRAYS: Mapping[str, Callable[[Tensor, torch.Generator], Tensor]] = {
-    "clean": lambda pos, generator: pos,
-    "5 strays at 3 radii": lambda pos, generator: add_strays(pos, 3.0, generator)[0],
-    "2 % in the ball": lambda pos, generator: _add_noise(pos, generator, 0.02),
-}
+#: By name, the corruption of :data:`~benchmarks.experiments.corruptions.CASES`.
+STRAYS = {"clean": "clean", "5 strays at 3 radii": "5 strays at 3 radii", "2 % in the ball": "2 % outliers"}
 
 
 def measure_predictions(
     names: Sequence[str], shapenet: Path | None, every: int, folders: Folders, raw_dir: Path, quick: bool
 ) -> None:
     """Add the figures of networks, pretrained ones or those of runs, to :data:`FILE` of the results."""
-    path = folders.results / FILE
-    networks = (read_json(path) or {}).get("networks", {})
     test = _shapes(ModelNet40(raw_dir, "test", 128 if quick else 1024))
-    for name in names:
-        model = pretrained(name if name in pretrained_models() else folders.checkpoint(name))
-        command = f"python -m benchmarks.experiments.modelnet40 predictions {name}"
-        command += "" if shapenet is None else " --shapenet DIR"
-        networks[name], begin = {"command": command}, time.process_time()
-        # Votes last: they take most of the time, and what was measured before is kept.
-        for figures in _figures(model, test, shapenet, every):
-            networks[name] |= {"cpu_seconds": round(time.process_time() - begin), **figures}
-            write_json(path, {"machine": machine(), "networks": networks}, levels=4)
-            print(name, figures, flush=True)
+    command = command_of("modelnet40", f"predictions NAME{'' if shapenet is None else ' --shapenet DIR'}")
+    measure = partial(_figures, test=test, shapenet=shapenet, every=every)
+    measure_networks(names, folders, FILE, command, measure)
 
 
 def _figures(
@@ -85,12 +60,12 @@ def _figures(
         yield {"shapenet": _by_category(model, ShapeNetPart(shapenet, "test", 1024), predictions)}
     few = test[::every]
     strays: dict[str, object] = {"shapes": len(few)}
-    for case, corrupt in STRAYS.items():
+    for name, case in STRAYS.items():
         accuracies = (
-            _accuracy(model, _predict(model, few, corrupt, remove_outliers=is_removed), few)["accuracy"]
+            _accuracy(model, _predict(model, few, case, remove_outliers=is_removed), few)["accuracy"]
             for is_removed in (True, False)
         )
-        strays[case] = dict(zip(("removed", "kept"), accuracies))
+        strays[name] = dict(zip(("removed", "kept"), accuracies))
     yield {"strays": strays}
     voted = _predict(model, test, votes=VOTES)
     votes = votes | {str(VOTES): _accuracy(model, voted, test) | _unknown(model, voted, test)}
@@ -102,22 +77,23 @@ def _shapes(dataset: ModelNet40 | ShapeNetPart) -> list[_Shape]:
     shapes = []
     for number in range(len(dataset)):
         graph, label = dataset[number]
-        rotation = random_rotation(generator=torch.Generator().manual_seed(number))
-        shapes.append((graph.ndata["pos"] @ rotation.T, int(label), number))
+        shapes.append((graph.ndata["pos"] @ random_pose(number).T, int(label), number))
     return shapes
 
 
+def random_pose(number: int) -> Tensor:
+    """The rotation of a shape, always the same."""
+    return random_rotation(generator=torch.Generator().manual_seed(number))
+
+
 def _predict(
-    model: TrainedModel,
-    shapes: Sequence[_Shape],
-    corrupt: Callable[[Tensor, torch.Generator], Tensor] = STRAYS["clean"],
-    **options: object,
+    model: TrainedModel, shapes: Sequence[_Shape], case: str = "clean", **options: object
 ) -> list[Prediction]:
-    found, remaining = [], iter(shapes)
+    predictions, remaining = [], iter(shapes)
     while batch := list(islice(remaining, _BATCH)):
-        clouds = [corrupt(pos, torch.Generator().manual_seed(number)) for pos, _, number in batch]
-        found += model.predict(clouds, **options)
-    return found
+        clouds = [CASES[case](pos, torch.Generator().manual_seed(number))[0] for pos, _, number in batch]
+        predictions += model.predict(clouds, **options)
+    return predictions
 
 
 def _accuracy(
@@ -201,5 +177,4 @@ def prediction_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
         "strays": ["network", "outliers", "shapes", *STRAYS],
     }
     tables = {f"predictions_{name}": table(heads[name], each) for name, each in rows.items() if each}
-    commands = (f"    {each['command']}  # {each['cpu_seconds']} CPU seconds" for each in networks.values())
-    return tables | ({"predictions_commands": "\n".join(commands)} if networks else {})
+    return tables | ({"predictions_commands": commands_of(networks)} if networks else {})

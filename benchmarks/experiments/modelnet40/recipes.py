@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from dgl_orient.config.recipe import check
-from dgl_orient.weights import pretrained_models
-
 from ...report import RESULTS
 from ..json_files import read_records
 from ..protocols import PROTOCOLS, shrink
-from ..training import Run, one_of
+from ..training import Run, init_option, one_of
 
 __all__ = ["EPOCHS", "LONG", "NETWORKS", "base_recipe", "long_run", "protocol_run", "trial_run"]
 
@@ -134,8 +131,6 @@ LONG: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     },
 }
 
-_COMMAND = "python -m benchmarks.experiments.modelnet40"
-
 
 def protocol_run(task: str, model: str, train: str, epochs: int, seed: int = 0, quick: bool = False) -> Run:
     """The training of a network of :data:`NETWORKS` with rotations of :data:`PROTOCOLS`.
@@ -163,8 +158,6 @@ def long_run(kind: str, epochs: int, init: str | None = None, train: str = "z", 
     >>> long_run("augmented", 200).recipe["model"]["k"]
     12
     """
-    # The path of a checkpoint means nothing on another machine.
-    init = "" if init is None else f" --init {init if init in pretrained_models() else 'CPT'}"
     recipe = _protocol_recipe("cls", "oriented-dgcnn", train, epochs, seed=0)
     for section, values in copy.deepcopy(dict(one_of(LONG, "long training", kind))).items():
         # Another network has arguments of its own.
@@ -172,7 +165,7 @@ def long_run(kind: str, epochs: int, init: str | None = None, train: str = "z", 
     name, rotations = f"long_{kind}_{epochs}", ""
     if train != "z":
         name, rotations = f"{name}_{train}", f" --train {train}"
-    return _run(name, recipe, f"long {kind} --epochs {epochs}{rotations}{init}", quick)
+    return _run(name, recipe, f"long {kind} --epochs {epochs}{rotations}{init_option(init)}", quick)
 
 
 def trial_run(name: str, quick: bool = False) -> Run:
@@ -184,7 +177,7 @@ def trial_run(name: str, quick: bool = False) -> Run:
 def _run(name: str, recipe: dict, command: str, quick: bool) -> Run:
     if quick:
         shrink(recipe)
-    return Run(name, check(recipe), f"{_COMMAND} {command}{' --quick' if quick else ''}")
+    return Run.of("modelnet40", name, recipe, command, quick)
 
 
 def _protocol_recipe(task: str, model: str, train: str, epochs: int, seed: int) -> dict[str, dict]:

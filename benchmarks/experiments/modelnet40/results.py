@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..json_files import read_json, read_records
 from ..protocols import PROTOCOLS
-from ..training import Record
+from ..training import Record, cpu_seconds
 from .evaluation import EVALUATIONS
 from .recipes import LONG, NETWORKS
 
@@ -114,7 +114,5 @@ def minutes(record: Record) -> float:
 
 def cpu_minutes(record: Record) -> float:
     """CPU minutes of a training; where they are unknown, those of all its threads by the clock."""
-    seconds = record["cpu_seconds_per_epoch"]
-    if seconds is None:
-        return minutes(record) * record["machine"]["threads"]
-    return round(seconds * record["epochs"] / 60, 2)
+    seconds = cpu_seconds(record)
+    return minutes(record) * record["machine"]["threads"] if seconds is None else round(seconds / 60, 2)

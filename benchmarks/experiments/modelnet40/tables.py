@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from ..corruptions import CORRUPTIONS
-from ..protocols import PROTOCOLS
+from ..protocols import HEADS, PROTOCOLS
 from ..results_page import describe_machine, table
 from ..training import Record
 from .evaluation import SPLITS, VOTES
@@ -24,7 +24,6 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
     },
     "normals": {"oriented-dgcnn": (0.20, 0.20, 0.20), "dgcnn": (0.29, 0.32, 0.22)},
 }
-_HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 
 
 def make_tables(results: Results) -> dict[str, str]:
@@ -69,7 +68,7 @@ def _classification(models: Trainings) -> str:
             difference = f"{100 * (tests['z/so3']['accuracy'] - tests['z/z']['accuracy']):+.2f}"
         paper = " / ".join(f"{figure:.1f}" for figure in PAPER["cls"][model])
         rows.append([model, *_figures(tests, "accuracy"), difference, paper, *_size(trainings)])
-    return table(["network", *_HEADS.values(), "z/SO(3) - z/z", "paper", "epochs", "parameters"], rows)
+    return table(["network", *HEADS.values(), "z/SO(3) - z/z", "paper", "epochs", "parameters"], rows)
 
 
 def _normals(models: Trainings) -> str:
@@ -79,13 +78,13 @@ def _normals(models: Trainings) -> str:
         signed, unsigned = (_figures(tests, f"{kind}normal_error", 1, 3) for kind in ("", "unsigned_"))
         paper = " / ".join(f"{figure:.2f}" for figure in PAPER["normals"][model])
         rows.append([model, *signed, paper, *unsigned, *_size(trainings)])
-    unsigned = [f"{name}, unsigned" for name in _HEADS.values()]
-    return table(["network", *_HEADS.values(), "paper", *unsigned, "epochs", "parameters"], rows)
+    unsigned = [f"{name}, unsigned" for name in HEADS.values()]
+    return table(["network", *HEADS.values(), "paper", *unsigned, "epochs", "parameters"], rows)
 
 
 def _accuracies(models: Trainings, metric: str) -> str:
     rows = [[model, *_figures(_tests(trainings), metric)] for model, trainings in models.items()]
-    return table(["network", *_HEADS.values()], rows)
+    return table(["network", *HEADS.values()], rows)
 
 
 def _times(models: Trainings) -> str:
@@ -103,15 +102,15 @@ def _long(results: Results) -> str:
     rows = []
     for (kind, epochs, train), record in results.long().items():
         origin, tests = record.get("initial_weights"), record["tests"]
-        rows.append([kind, _HEADS[f"{train}/{train}"].partition("/")[0], _describe(LONG[kind]) or "-"])
+        rows.append([kind, HEADS[f"{train}/{train}"].partition("/")[0], _describe(LONG[kind]) or "-"])
         rows[-1] += [epochs, record["best_epoch"]]
         rows[-1].append(f"{origin['protocol']}, {origin['num_epochs']} epochs" if origin else "-")
         rows[-1] += _percents([record["val"]], 100)
-        rows[-1] += [f"{100 * tests[name]['accuracy']:.1f}" if name in tests else "-" for name in _HEADS]
+        rows[-1] += [f"{100 * tests[name]['accuracy']:.1f}" if name in tests else "-" for name in HEADS]
         last = list(tests.values())[-1]
         rows[-1] += [f"{100 * last['class_accuracy']:.1f}", *_minutes(record), f"{record['params']:,}"]
     head = ["training", "rotations", "changes of the recipe", "epochs", "best epoch", "initialised from"]
-    head += ["validation", *_HEADS.values(), "class accuracy, SO(3)", "minutes", "CPU minutes", "parameters"]
+    head += ["validation", *HEADS.values(), "class accuracy, SO(3)", "minutes", "CPU minutes", "parameters"]
     return table(head, rows)
 
 
@@ -130,7 +129,7 @@ def _robustness(corruption: str, networks: Mapping[str, Record]) -> str:
         [f"{label(run).split()[0]} {protocol}", record["epochs"]]
         + _percents([record[protocol]["clean"], *record[protocol][corruption].values()])
         for run, record in networks.items()
-        for protocol in _HEADS
+        for protocol in HEADS
         if protocol in record
     ]
     return table(["network", "epochs", "clean", *map(str, CORRUPTIONS[corruption])], rows)
@@ -217,7 +216,7 @@ def _tests(trainings: Mapping[str, Record]) -> dict[str, Mapping[str, float]]:
 def _figures(
     tests: Mapping[str, Mapping[str, float]], metric: str, factor: float = 100, digits: int = 1
 ) -> list[str]:
-    return [f"{factor * tests[name][metric]:.{digits}f}" if name in tests else "-" for name in _HEADS]
+    return [f"{factor * tests[name][metric]:.{digits}f}" if name in tests else "-" for name in HEADS]
 
 
 def _percents(figures: Sequence[Mapping[str, float]], factor: float = 1) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..initial_weights import train_from
-from ..protocols import protocol_job
+from ..protocols import protocol_setup
 from ..training import Folders, train_all
 from .recipes import EPOCHS, NETWORKS, long_run, protocol_run, trial_run
 
@@ -27,7 +27,7 @@ def train_protocol(
     epochs = epochs or (2 if quick else EPOCHS[task])
     models = models or list(NETWORKS[task])
     runs = [protocol_run(task, model, each, epochs, seed, quick) for each in train for model in models]
-    train_all(runs, folders, lambda run: protocol_job(run, raw_dir, quick))
+    train_all(runs, folders, lambda run: protocol_setup(run, raw_dir, quick))
 
 
 def train_long(
@@ -35,7 +35,7 @@ def train_long(
 ) -> None:
     """Train a network for long, perhaps initialised from a checkpoint or a pretrained model."""
     run = long_run(kind, epochs, init, train, quick)
-    train_from(init, [run], folders, lambda run: protocol_job(run, raw_dir, quick))
+    train_from(init, [run], folders, lambda run: protocol_setup(run, raw_dir, quick))
 
 
 def train_trials(names: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
@@ -43,5 +43,5 @@ def train_trials(names: Sequence[str], folders: Folders, raw_dir: Path, quick: b
     train_all(
         [trial_run(name, quick) for name in names],
         folders,
-        lambda run: protocol_job(run, raw_dir, quick, tests=()),
+        lambda run: protocol_setup(run, raw_dir, quick, tests=()),
     )

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from dgl_orient import pretrained
 from dgl_orient.data.modelnet import ModelNet40
-from dgl_orient.geometry import random_rotation
-from dgl_orient.weights import pretrained_models
+from dgl_orient.zoo.trained_model import TrainedModel
 
-from ...report import machine
-from ..json_files import read_json, write_json
+from ..network_figures import commands_of, measure_networks
 from ..results_page import table
-from ..training import Folders
+from ..training import Folders, command_of
+from .predictions import random_pose
 
 __all__ = ["UPRIGHT", "measure_upright", "upright_tables"]
 
@@ -31,28 +27,24 @@ _BATCH = 64
 
 def measure_upright(names: Sequence[str], folders: Folders, raw_dir: Path, quick: bool) -> None:
     """Add the errors of networks, pretrained ones or those of runs, to :data:`UPRIGHT` of the results."""
-    path = folders.results / UPRIGHT
-    networks = (read_json(path) or {}).get("networks", {})
     test = ModelNet40(raw_dir, "test", 128 if quick else 1024)
-    for name in names:
-        model = pretrained(name if name in pretrained_models() else folders.checkpoint(name))
-        begin, rows = time.process_time(), []
-        for start in range(0, 24 if quick else len(test), _BATCH):
-            numbers = range(start, min(start + _BATCH, len(test)))
-            rotations = [random_rotation(generator=torch.Generator().manual_seed(each)) for each in numbers]
-            clouds = [test[each][0].ndata["pos"] @ rotation.T for each, rotation in zip(numbers, rotations)]
-            for each, rotation, found in zip(numbers, rotations, model.predict(clouds)):
-                true = rotation[:, "xyz".index(test.gravity)].double().numpy()
-                cosine = np.clip(np.dot(found["up"], true), -1, 1)
-                angle = np.degrees(np.arccos(cosine))
-                rows.append((angle, found["probability"], int(test[each][1])))
-        networks[name] = {
-            "command": f"python -m benchmarks.experiments.modelnet40 upright {name}",
-            "cpu_seconds": round(time.process_time() - begin),
-            **_figures(np.array(rows), test.class_names),
-        }
-        write_json(path, {"machine": machine(), "networks": networks}, levels=4)
-        print(name, networks[name], flush=True)
+
+    def measure(model: TrainedModel) -> list[dict[str, object]]:
+        rows = list(_errors(model, test, 24 if quick else len(test)))
+        return [_figures(np.array(rows), test.class_names)]
+
+    measure_networks(names, folders, UPRIGHT, command_of("modelnet40", "upright NAME"), measure)
+
+
+def _errors(model: TrainedModel, test: ModelNet40, number: int) -> Iterator[tuple[float, float, int]]:
+    """The angle in degrees between the estimated and the true direction, its probability, and the class."""
+    for start in range(0, number, _BATCH):
+        rows = range(start, min(start + _BATCH, len(test)))
+        clouds = [test[row][0].ndata["pos"] @ random_pose(row).T for row in rows]
+        for row, prediction in zip(rows, model.predict(clouds)):
+            true = random_pose(row)[:, "xyz".index(test.gravity)].double().numpy()
+            cosine = np.clip(np.dot(prediction["up"], true), -1, 1)
+            yield np.degrees(np.arccos(cosine)), prediction["probability"], int(test[row][1])
 
 
 def _figures(rows: np.ndarray, class_names: Sequence[str]) -> dict[str, object]:
@@ -91,5 +83,8 @@ def upright_tables(records: Mapping[str, Mapping] | None) -> dict[str, str]:
         within = record["within_15_by_class"]
         names = sorted(within, key=within.__getitem__)[:8]
         worst.append(f"{network}: " + ", ".join(f"{name} {within[name]:.0f} %" for name in names))
-    commands = (f"    {each['command']}  # {each['cpu_seconds']} CPU seconds" for each in networks.values())
-    return {"upright": shown, "upright_worst": "; ".join(worst), "upright_commands": "\n".join(commands)}
+    return {
+        "upright": shown,
+        "upright_worst": "; ".join(worst),
+        "upright_commands": commands_of(networks),
+    }

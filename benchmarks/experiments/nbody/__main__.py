@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..command_line import add_command, make_parser, run
+from ..command_line import CommandLine
 from ..results_page import write_results
 from ..training import Folders
 from .plots import plots
 from .recipes import MODELS, VARIANTS
-from .results import Results
+from .results import Results, make_tables
 from .rollout import measure_rollout
 from .speed import measure_speed
-from .tables import make_tables
 from .training import train_ablation, train_efficiency, train_protocol
 
 _MODELS = ("oriented-nbody", "egnn", "gnn", "linear", "egnn-inverse")
@@ -28,33 +26,26 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run("nbody", _parser(), argv)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser("nbody", "Compare N-body networks on the same data in the same loop.", _EXAMPLES)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    command = add_command(commands, "protocol", "train networks with several seeds", train_protocol)
+    line = CommandLine("nbody", "Compare N-body networks on the same data in the same loop.", _EXAMPLES)
+    command = line.add("protocol", "train networks with several seeds", train_protocol)
     command.add_argument("--variant", choices=VARIANTS, required=True, help="particles, and whether in a box")
     command.add_argument("--models", nargs="+", choices=MODELS, default=_MODELS, help="default the first 5")
     command.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2), help="of networks, not of data")
     command.add_argument("--epochs", type=int, default=100)
-    command = add_command(
-        commands, "ablation", "train oriented-nbody with one change at a time", train_ablation
-    )
+    command = line.add("ablation", "train oriented-nbody with one change at a time", train_ablation)
     command.add_argument("--epochs", type=int, default=40)
-    command = add_command(commands, "efficiency", "train on 100 to 3,000 trajectories", train_efficiency)
+    command = line.add("efficiency", "train on 100 to 3,000 trajectories", train_efficiency)
     command.add_argument("--epochs", type=int, default=100, help="of 3,000 trajectories each, with repeats")
-    command = add_command(commands, "speed", "time an epoch of all networks alternately", measure_speed)
+    command = line.add("speed", "time an epoch of all networks alternately", measure_speed)
     command.add_argument("--variants", nargs="+", choices=VARIANTS, default=("n5", "n10", "n20"))
     command.add_argument("--batches", type=int, default=5, help="of training and of validation")
     command.add_argument("--repeats", type=int, default=7)
-    command = add_command(commands, "rollout", "apply networks of the protocol ten times", measure_rollout)
+    command = line.add("rollout", "apply networks of the protocol ten times", measure_rollout)
     command.add_argument("--models", nargs="+", choices=MODELS, default=("oriented-nbody", "egnn"))
     command.add_argument("--epochs", type=int, default=100, help="of their trainings, seed 0, n10")
     command.add_argument("--systems", type=int, default=500, help="of the test set, default %(default)s")
-    add_command(commands, "summary", "render all records as tables and plots", _summary)
-    return parser
+    line.add("summary", "render all records as tables and plots", _summary)
+    return line.run(argv)
 
 
 def _summary(folders: Folders, quick: bool) -> None:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from pathlib import Path
 
-from dgl_orient.config.recipe import check, read
+from dgl_orient.config.recipe import read
 
 from ..training import Run, one_of
 
@@ -23,7 +23,6 @@ __all__ = [
 ]
 
 _RECIPES = Path(__file__).parents[3] / "recipes"
-_COMMAND = "python -m benchmarks.experiments.nbody"
 _QUICK_DIVISOR = 100
 
 #: Number of particles, and half the side of the box.
@@ -118,7 +117,7 @@ def base_recipe(variant: str, model: str, seed: int, epochs: int) -> dict[str, d
 def _run(name: str, recipe: dict[str, dict], command: str, quick: bool) -> Run:
     if quick:
         shrink(recipe)
-    return Run(name, check(recipe), f"{_COMMAND} {command}{' --quick' if quick else ''}")
+    return Run.of("nbody", name, recipe, command, quick)
 
 
 def shrink(recipe: dict[str, dict]) -> None:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-import dgl
 import numpy as np
 import torch
 from torch import nn
 
 from dgl_orient.config.build import data_set
 from dgl_orient.data.simulation import Physics, energy, simulate
+from dgl_orient.graph import point_cloud
 from dgl_orient.zoo.loading import load_trained_model
 
 from ...report import machine
 from ..json_files import write_json
-from ..training import Folders
+from ..training import Folders, command_of, localize
 from .recipes import protocol_run
-from .training import localize
 
 __all__ = ["GROUND_TRUTH", "SIMULATOR", "TRUE_VELOCITIES", "measure_rollout", "roll_out"]
 
@@ -38,7 +37,7 @@ def measure_rollout(models: Sequence[str], epochs: int, systems: int, folders: F
     """Apply the best networks of the protocol ten times, and write ``rollout.json``."""
     runs = {model: protocol_run(_VARIANT, model, _SEED, epochs, quick) for model in models}
     steps = {model: _network_step(folders.checkpoint(run.name)) for model, run in runs.items()}
-    dataset = data_set(localize(runs[models[0]].recipe, folders), "test")
+    dataset = data_set(localize(runs[models[0]].recipe, save_dir=folders.data), "test")
     physics, horizon = dataset.physics, dataset.horizon
     steps[SIMULATOR] = _simulator_step(physics, horizon)
     graphs = [dataset[number] for number in range(min(systems, len(dataset)))]
@@ -56,9 +55,9 @@ def measure_rollout(models: Sequence[str], epochs: int, systems: int, folders: F
             given = roll_out(step, pos, vel, charge, horizon * physics.dt, true_vel)
             rollouts[name + TRUE_VELOCITIES] = given
     figures = {name: _figures(*rollout, truth, charge, physics) for name, rollout in rollouts.items()}
-    options = f"--models {' '.join(models)} --epochs {epochs} --systems {systems}"
+    command = f"rollout --models {' '.join(models)} --epochs {epochs} --systems {systems}"
     result = {
-        "command": f"python -m benchmarks.experiments.nbody rollout {options}{' --quick' if quick else ''}",
+        "command": command_of("nbody", command, quick),
         "systems": len(pos),
         "horizon": horizon,
         "machine": machine(),
@@ -101,11 +100,9 @@ def _network_step(checkpoint) -> Step:
 
 @torch.no_grad()
 def _predict(network: nn.Module, pos: np.ndarray, vel: np.ndarray, charge: np.ndarray) -> np.ndarray:
-    graph = dgl.graph(([], []), num_nodes=pos.shape[0] * pos.shape[1])
-    graph.set_batch_num_nodes(torch.full((len(pos),), pos.shape[1]))
-    graph.set_batch_num_edges(torch.zeros(len(pos), dtype=torch.int64))
-    for name, value in (("pos", pos), ("vel", vel), ("charge", charge)):
-        graph.ndata[name] = torch.from_numpy(value.reshape(-1, value.shape[-1])).float()
+    pos_, vel_, charge_ = (torch.from_numpy(each).float().flatten(0, 1) for each in (pos, vel, charge))
+    graph = point_cloud(pos_, [pos.shape[1]] * len(pos))
+    graph.ndata.update(vel=vel_, charge=charge_)
     return network(graph).double().numpy().reshape(pos.shape)
 
 

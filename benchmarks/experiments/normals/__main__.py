@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..command_line import add_command, make_parser, run
+from ..command_line import CommandLine
 from .export import NAME, export
 from .meshes import POINTS, measure_meshes
 from .training import train
@@ -20,25 +19,17 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    return run("normals", _parser(), argv)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = make_parser("normals", "Normals at any density.", _EXAMPLES)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, text, function in (
-        ("train", "train the plane fit and the head", train),
-        ("export", "score the network on ModelNet40's test shapes and write the pretrained model", export),
-    ):
-        command = add_command(commands, name, text, function)
-        command.add_argument("--raw-dir", type=Path, default=Path("data"), help="of ModelNet40, default data")
+    line = CommandLine("normals", "Normals at any density.", _EXAMPLES)
+    line.add("train", "train the plane fit and the head", train, download=True)
+    text = "score the network on ModelNet40's test shapes and write the pretrained model"
+    command = line.add("export", text, export, download=True)
     command.add_argument("--shapes", type=int, help="score so many test shapes, default all")
-    command = add_command(commands, "meshes", "compare with PCA on meshes", measure_meshes)
+    command = line.add("meshes", "compare with PCA on meshes", measure_meshes)
     command.add_argument("meshes", nargs="+", type=Path, metavar="MESH")
     command.add_argument("--network", default=NAME, metavar="CPT", help="default %(default)s")
     command.add_argument("--points", nargs="+", type=int, default=POINTS, help=f"default {POINTS}")
     command.add_argument("--seed", type=int, default=0)
-    return parser
+    return line.run(argv)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from dgl import DGLError
 from torch import nn
 from torch.nn.functional import normalize
 
@@ -19,7 +18,7 @@ from dgl_orient.train.training_folder import versions
 from dgl_orient.weights import DEFAULT, FOLDER
 
 from ...report import machine
-from ..export_pretrained import DATA, MAX_BYTES
+from ..export_pretrained import DATA, write_pretrained
 from ..json_files import write_json
 from ..training import Folders
 from .meshes import pca_normals
@@ -63,10 +62,7 @@ def export(raw_dir: Path, folders: Folders, quick: bool, shapes: int | None = No
         },
     }
     target = folders.runs / f"{NAME}.pth" if quick else FOLDER / f"{NAME}.pth"
-    checkpoint.save(target, content)
-    if target.stat().st_size >= MAX_BYTES:
-        raise DGLError(f"{target} has {target.stat().st_size:,} bytes, expected fewer than {MAX_BYTES:,}.")
-    print(f"{target} has {target.stat().st_size:,} bytes")
+    write_pretrained(target, content)
 
 
 @torch.no_grad()

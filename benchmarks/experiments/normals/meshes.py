@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from dgl import DGLError
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -54,6 +55,8 @@ def mesh_error(
 ) -> tuple[float, float]:
     """The unsigned errors of the network and of PCA; the noise is relative to the bounding radius."""
     cloud = read_cloud(path, num_points, seed, None, np.float64)
+    if "normal" not in cloud:
+        raise DGLError(f"{path} has no faces and no normals to compare with; give a mesh.")
     pos, normal = (torch.as_tensor(cloud[name], dtype=torch.float64) for name in ("pos", "normal"))
     pos = pos - pos.mean(0)
     generator = torch.Generator().manual_seed(seed)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 from dgl import DGLError
 
 from dgl_orient.config.build import TrainingSetup, build
 
+from ...epoch_time import EpochTimer
 from ...report import machine
-from ..epoch_time import cpu_seconds_per_epoch
 from ..json_files import read_json, write_json
-from ..training import Folders, Run, for_each, train_all
+from ..training import Folders, Run, for_each, localize, train_all
 from .recipes import MODELS, TENSOR_MODELS, protocol_run, tensor_run
 
 __all__ = ["measure_speed", "train_protocol", "train_tensors"]
@@ -22,19 +21,16 @@ def train_protocol(
     models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
 ) -> None:
     """Train networks for all scalar targets."""
-    _train(
-        [protocol_run(each, size, _epochs(each, size, epochs, folders), quick) for each in models], folders
-    )
+    numbers = [_epochs(each, size, epochs, folders) for each in models]
+    _train([protocol_run(each, size, number, quick) for each, number in zip(models, numbers)], folders)
 
 
 def train_tensors(
     models: Sequence[str], size: int, epochs: int | None, folders: Folders, quick: bool
 ) -> None:
     """Train networks for polarizability tensors."""
-    runs = [
-        tensor_run(each, size, _epochs(f"tensor-{each}", size, epochs, folders), quick) for each in models
-    ]
-    _train(runs, folders)
+    numbers = [_epochs(f"tensor-{each}", size, epochs, folders) for each in models]
+    _train([tensor_run(each, size, number, quick) for each, number in zip(models, numbers)], folders)
 
 
 def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, quick: bool) -> None:
@@ -47,7 +43,7 @@ def measure_speed(size: int, cpu_hours: float, batches: int, folders: Folders, q
     runs |= {f"tensor-{name}": tensor_run(name, size, 1, quick) for name in TENSOR_MODELS}
 
     def measure(name: str) -> None:
-        seconds = cpu_seconds_per_epoch(_job(runs[name], folders), batches)
+        seconds = sum(each.cpu for each in EpochTimer(_setup(runs[name], folders), batches).measure())
         epochs = max(1, int(cpu_hours * 3600 / seconds))
         record[f"{name}_{size}"] = {
             "cpu_seconds_per_epoch": round(seconds, 2),
@@ -73,11 +69,9 @@ def _epochs(name: str, size: int, epochs: int | None, folders: Folders) -> int:
 
 
 def _train(runs: Sequence[Run], folders: Folders) -> None:
-    train_all(runs, folders, lambda run: _job(run, folders))
+    train_all(runs, folders, lambda run: _setup(run, folders))
 
 
-def _job(run: Run, folders: Folders) -> TrainingSetup:
+def _setup(run: Run, folders: Folders) -> TrainingSetup:
     """The training, with the folder in which the arrays of QM9 are kept."""
-    recipe = copy.deepcopy(dict(run.recipe))
-    recipe["data"]["save_dir"] = str(folders.runs / "data")
-    return build(recipe)
+    return build(localize(run.recipe, save_dir=folders.data))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from dgl_orient.config.recipe import check
-from dgl_orient.weights import pretrained_models
-
 from ..protocols import PROTOCOLS, shrink
-from ..training import Run, one_of
+from ..training import Run, init_option, one_of
 
 __all__ = ["EPOCHS", "NETWORKS", "base_recipe", "category_run", "protocol_run"]
 
@@ -58,7 +55,6 @@ _FINE_TUNING = {
     "init_from": _PRETRAINED,
     "ema_decay": 0.99,
 }
-_COMMAND = "python -m benchmarks.experiments.shapenetpart"
 
 
 def protocol_run(
@@ -80,15 +76,9 @@ def protocol_run(
     recipe = base_recipe(section, train, epochs, seed, init is not None)
     if quick:
         shrink(recipe)
-    name = f"{model}_{train}_{epochs}_{seed}"
-    options = f"--models {model} --train {train} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
-    if init is not None:
-        # The path of a checkpoint means nothing on another machine.
-        name, options = (
-            f"{name}_refined",
-            f"{options} --init {init if init in pretrained_models() else 'CPT'}",
-        )
-    return Run(name, check(recipe), f"{_COMMAND} protocol {options}")
+    name = f"{model}_{train}_{epochs}_{seed}{'' if init is None else '_refined'}"
+    command = f"protocol --models {model} --train {train} --epochs {epochs} --seed {seed}"
+    return Run.of("shapenetpart", name, recipe, command + init_option(init), quick)
 
 
 def base_recipe(
@@ -128,6 +118,6 @@ def category_run(category: str, epochs: int, seed: int = 0, quick: bool = False)
     recipe = copy.deepcopy(dict(protocol_run(model, "z", epochs, seed, quick=quick).recipe))
     recipe["data"]["category"] = category
     recipe["general_pipeline"] |= _FINE_TUNING
-    options = f"--categories {category} --epochs {epochs} --seed {seed}{' --quick' if quick else ''}"
     name = f"per-category_{category.lower()}_{epochs}_{seed}"
-    return Run(name, check(recipe), f"{_COMMAND} finetune {options}")
+    command = f"finetune --categories {category} --epochs {epochs} --seed {seed}"
+    return Run.of("shapenetpart", name, recipe, command, quick)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from dgl_orient.data.shapenetpart import ShapeNetPart
 
+from ..protocols import HEADS
 from ..results_page import add_legend, describe_machine, table
-from ..training import Record
+from ..training import Record, cpu_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +48,6 @@ PAPER: dict[str, dict[str, tuple[float, ...]]] = {
 }
 #: The paper has one oriented network for parts, which stands beside all of ours.
 PAPER |= dict.fromkeys(("oriented-pointnet2", "oriented-pointnet2-pose"), PAPER["oriented-dgcnn"])
-_HEADS = {"z/z": "z/z", "z/so3": "z/SO(3)", "so3/so3": "SO(3)/SO(3)"}
 
 
 def summary(runs: Mapping[str, Record]) -> dict[str, dict[str, dict[str, object]]]:
@@ -108,7 +108,7 @@ def _combined(tuned: Mapping[str, Record], protocol: str) -> dict[str, object]:
 
 
 def _cpu_hours(records: Iterable[Record]) -> float:
-    return round(sum(each["cpu_seconds_per_epoch"] * each["epochs"] for each in records) / 3600, 2)
+    return round(sum(map(cpu_seconds, records)) / 3600, 2)
 
 
 def _epochs(records: Iterable[Record]) -> int:
@@ -122,21 +122,21 @@ def make_tables(runs: Mapping[str, Record]) -> dict[str, str]:
     figures = summary(runs)
     rows, categories = [], []
     for model, protocols in figures.items():
-        for protocol in filter(protocols.get, _HEADS):
+        for protocol in filter(protocols.get, HEADS):
             each = protocols[protocol]
             paper = PAPER[model.removesuffix("-per-category")].get(protocol)
             row = [
                 model,
-                _HEADS[protocol],
+                HEADS[protocol],
                 each["class_miou"],
                 "-" if paper is None else f"{mean(paper):.1f}",
             ]
             rows.append([*row, each["instance_miou"], each["points"], each["epochs"], each["cpu_hours"]])
             known = each["categories"]
             values = (known.get(name, "-") for name in ShapeNetPart.class_names)
-            categories.append([f"{model} {_HEADS[protocol]}", *values])
+            categories.append([f"{model} {HEADS[protocol]}", *values])
             if paper is not None:
-                categories.append([f"{model} {_HEADS[protocol]}, paper", *paper])
+                categories.append([f"{model} {HEADS[protocol]}, paper", *paper])
     head = ["network", "protocol", "class mIoU", "paper", "instance mIoU", "points", "epochs", "CPU hours"]
     return {
         "machine": describe_machine(next(iter(runs.values()))["machine"]),
@@ -155,7 +155,7 @@ def _equal_budget(runs: Mapping[str, Record]) -> str:
             continue
         for protocol, test in record["tests"].items():
             scores = (_percent(test[metric]) for metric in ("class_miou", "instance_miou"))
-            rows.append([name.split("_")[0], _HEADS[protocol], *scores, _cpu_hours([record])])
+            rows.append([name.split("_")[0], HEADS[protocol], *scores, _cpu_hours([record])])
     return table(["network", "protocol", "class mIoU", "instance mIoU", "CPU hours"], rows)
 
 

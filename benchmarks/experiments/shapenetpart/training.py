@@ -13,7 +13,7 @@ from dgl_orient.data.shapenetpart import ShapeNetPart
 from dgl_orient.zoo.loading import load_trained_model
 
 from ..initial_weights import train_from
-from ..protocols import protocol_job
+from ..protocols import protocol_setup
 from ..training import Folders, Run
 from .recipes import EPOCHS, NETWORKS, category_run, protocol_run
 
@@ -49,22 +49,22 @@ def finetune(
 
 
 def _train(init: str | None, runs: Sequence[Run], folders: Folders, raw_dir: Path, quick: bool) -> None:
-    def by_category(run: Run, job: TrainingSetup) -> dict[str, object]:
-        shapes = {protocol: len(test_set) for protocol, test_set in job.splits.tests.items()}
-        return {"categories": _by_category(folders.checkpoint(run.name), job), "shapes": shapes}
+    def by_category(run: Run, setup: TrainingSetup) -> dict[str, object]:
+        shapes = {protocol: len(test_set) for protocol, test_set in setup.splits.tests.items()}
+        return {"categories": _by_category(folders.checkpoint(run.name), setup), "shapes": shapes}
 
-    train_from(init, runs, folders, lambda run: protocol_job(run, raw_dir, quick), by_category)
+    train_from(init, runs, folders, lambda run: protocol_setup(run, raw_dir, quick), by_category)
 
 
 @torch.no_grad()
-def _by_category(checkpoint: Path, job: TrainingSetup) -> dict[str, dict[str, float]]:
+def _by_category(checkpoint: Path, setup: TrainingSetup) -> dict[str, dict[str, float]]:
     """Protocol → category → mIoU of the best epoch."""
     network = load_trained_model(checkpoint).network.eval()
     result = {}
-    for protocol, test_set in job.splits.tests.items():
-        metric = job.task.metric()
-        for graph, label in point_cloud_loader(test_set, job.settings.eval_batch_size):
-            job.task.update(metric, job.task.forward(network, graph, label), graph, label)
+    for protocol, test_set in setup.splits.tests.items():
+        metric = setup.task.metric()
+        for graph, label in point_cloud_loader(test_set, setup.settings.eval_batch_size):
+            setup.task.update(metric, setup.task.forward(network, graph, label), graph, label)
         values = zip(ShapeNetPart.class_names, metric.by_class(), strict=True)
         result[protocol] = {name: float(f"{value:.5g}") for name, value in values if value == value}
     return result

@@ -10,7 +10,7 @@ _ATOM = re.compile(r"\s*[A-Z][a-z]?(\s+[-+]?[\d.]+([eE][-+]?\d+)?){3}(\s.*)?")
 
 
 def is_molecule_xyz(text: str) -> bool:
-    """Whether a text looks like an .xyz file of molecules: its third line is an element and its position.
+    """Whether a string looks like an .xyz file of molecules: its third line is an element and its position.
 
     Examples
     --------

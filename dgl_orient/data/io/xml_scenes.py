@@ -132,10 +132,10 @@ def join_models(content: bytes) -> bytes:
             each.set("id", f"{name}#{each.get('id')}")
             if name != main:
                 resources.append(each)
-    joined = io.BytesIO()
-    with zipfile.ZipFile(joined, "w") as archive:
+    scene = io.BytesIO()
+    with zipfile.ZipFile(scene, "w") as archive:
         archive.writestr(main, ElementTree.tostring(roots[main]))
-    return joined.getvalue()
+    return scene.getvalue()
 
 
 def _path(attributes: Mapping[str, str]) -> str:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import torch
 from dgl import DGLError, DGLGraph
-from dgl.ops import segment_reduce
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..._validation import check_choice
+from ..._segment import segment_max
+from ..._validation import MAX_MAGNITUDE, check_choice, check_magnitude, check_point_cloud
 from ...geometry import random_rotation, subtract_centroid, to_global
 from ..choices import Axis, RotationMode
-from ._inputs import MAX_MAGNITUDE, check_magnitude, check_point_cloud
 
 __all__ = ["AddUp", "NormalizeScale", "RandomJitter", "RandomRotate", "RandomScale", "RandomTranslate"]
 
@@ -264,10 +263,7 @@ class NormalizeScale(BaseTransform):
         pos = subtract_centroid(given.double(), num_points)
         # Unlike a sum of squares hypot neither overflows nor underflows.
         lengths = torch.hypot(torch.hypot(*pos[:, :2].T), pos[:, 2]).unsqueeze(1)
-        if len(num_points) == 1:
-            radius = lengths.amax(0, keepdim=True)
-        else:
-            radius = segment_reduce(num_points.to(pos.device), lengths, reducer="max")  # (B, 1)
+        radius = segment_max(num_points.to(pos.device), lengths)  # (B, 1)
         if not bool((radius < _MAX_RADIUS).all()):
             raise DGLError(f"Expected clouds of a radius below {_MAX_RADIUS:g}; scale them down first.")
         scale = torch.where(radius > 1 / _MAX_RADIUS, 1 / radius, 1.0)

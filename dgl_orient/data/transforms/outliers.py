@@ -8,9 +8,8 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..._validation import check_batch_num_nodes, check_k, check_points
+from ..._validation import check_batch_num_nodes, check_k, check_magnitude, check_point_cloud, check_points
 from ...graph.neighbour_search import nearest_neighbours
-from ._inputs import check_magnitude, check_point_cloud
 from .sampling import select_points
 
 __all__ = ["RemoveOutliers", "find_outliers"]

@@ -9,11 +9,10 @@ from dgl import DGLError, DGLGraph
 from dgl.transforms import BaseTransform
 from torch import Tensor
 
-from ..._validation import check_choice, check_integer
+from ..._validation import check_choice, check_integer, check_magnitude, check_point_cloud
 from ...graph import farthest_point_sampling, point_cloud
 from ..choices import FixedPointsMethod
 from ..sampling import MAX_NUM_POINTS
-from ._inputs import check_magnitude, check_point_cloud
 
 __all__ = ["FixedPoints", "RandomPointDropout", "select_points"]
 

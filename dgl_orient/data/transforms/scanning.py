@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull, QhullError
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ._inputs import check_magnitude, check_point_cloud
+from ..._validation import check_magnitude, check_point_cloud
 from .sampling import select_points
 
 __all__ = ["RandomDensity", "RandomView", "thinned_rows", "visible_rows"]

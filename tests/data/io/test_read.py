@@ -295,8 +295,9 @@ def test_files_truncated_end_in_a_sentence(tmp_path, name, fraction):
 
 
 def test_a_reader_that_stumbles_tells_nothing_of_its_code(tmp_path):
-    with pytest.raises(DGLError, match=r"may be truncated or corrupt; copy or export it again"):
+    with pytest.raises(DGLError) as caught:
         read_cloud(put(tmp_path, "short.ply", "ply\n"))
+    assert "short.ply" in str(caught.value) and "Error" not in str(caught.value)
 
 
 def test_rows_truncated_end_in_a_sentence(tmp_path):

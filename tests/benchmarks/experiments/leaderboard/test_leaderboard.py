@@ -10,9 +10,8 @@ from benchmarks.experiments import training
 from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.leaderboard import __main__ as command_line
 from benchmarks.experiments.leaderboard import rows
-from benchmarks.experiments.leaderboard.results import Board, has_failed
+from benchmarks.experiments.leaderboard.results import Board, has_failed, make_tables
 from benchmarks.experiments.leaderboard.rows import Row
-from benchmarks.experiments.leaderboard.tables import make_tables
 from benchmarks.experiments.leaderboard.tasks import TASKS
 from dgl_orient.train import loop
 from dgl_orient.train.engine import NotFiniteError
@@ -96,7 +95,7 @@ def test_the_budget_is_measured_once(folder, call, monkeypatch):
     path = folder / "results" / "runs" / f"{name}.json"
     before = path.read_text()
     path.unlink()
-    monkeypatch.setattr(rows, "measure_cost", lambda job: {})
+    monkeypatch.setattr(rows, "measure_cost", lambda setup: {})
     measured = []
     monkeypatch.setattr(rows, "train", lambda run, *_: measured.append(run) or {"val": {}, "tests": {}})
     call(folder.parent, "cls pointnet --train z")
@@ -167,7 +166,7 @@ def test_a_training_that_diverges_is_listed_with_its_curve(tmp_path, call, monke
     train_epoch, losses = loop.train_epoch, []
     monkeypatch.setattr(loop, "train_epoch", diverge)
     monkeypatch.setattr(
-        rows, "measure_cost", lambda job: dict(step_ms=1, inference_ms=1, batch_size=1, peak_mb=1)
+        rows, "measure_cost", lambda setup: dict(step_ms=1, inference_ms=1, batch_size=1, peak_mb=1)
     )
     monkeypatch.setattr(rows, "int", lambda _: 4, raising=False)
     call(tmp_path, "cls pointnet --train z --minutes 5", exit_code=0)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.experiments.json_files import read_json
-from benchmarks.experiments.nbody.results import Results
-from benchmarks.experiments.nbody.tables import make_tables
+from benchmarks.experiments.nbody.results import Results, make_tables
 from benchmarks.report import RESULTS
 
 

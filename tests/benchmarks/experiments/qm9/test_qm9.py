@@ -8,8 +8,7 @@ from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.qm9 import __main__ as command_line
 from benchmarks.experiments.qm9 import training
 from benchmarks.experiments.qm9.recipes import NETWORKS, TARGETS, TENSOR_MODELS, protocol_run, tensor_run
-from benchmarks.experiments.qm9.results import Results
-from benchmarks.experiments.qm9.tables import make_tables
+from benchmarks.experiments.qm9.results import Results, make_tables
 from tests.molecules import write_qm9
 
 

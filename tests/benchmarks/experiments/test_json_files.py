@@ -1,19 +1,8 @@
-"""What both experiments use: records as JSON, tables, folders."""
+"""Records as JSON."""
 
 from __future__ import annotations
 
-import doctest
-
-import pytest
-
-from benchmarks.experiments import results_page, training
 from benchmarks.experiments.json_files import read_json, write_json
-
-
-@pytest.mark.parametrize("module", [results_page, training])
-def test_examples_run(module):
-    failed, attempted = doctest.testmod(module)
-    assert attempted and not failed
 
 
 def test_json_has_a_line_for_each_key(tmp_path):
