@@ -64,6 +64,7 @@ CASES: dict[str, Callable[[Tensor, torch.Generator], tuple[Tensor, Tensor]]] = {
     "half of the points": lambda pos, generator: orientation.CORRUPTIONS["dropout"][0](pos, 0.5, generator),
     "2 % outliers": lambda pos, generator: orientation.CORRUPTIONS["outliers"][0](pos, 0.02, generator),
     "5 strays at 3 radii": lambda pos, generator: add_strays(pos, 3.0, generator),
+    "uneven density": lambda pos, generator: thin_out(pos, 2.0, generator),
     "one view": lambda pos, generator: (pos[rows := visible_rows(pos, 5.0, generator)], rows),
 }
 

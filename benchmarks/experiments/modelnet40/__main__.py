@@ -17,6 +17,7 @@ from .plots import plots
 from .predictions import FILE, measure_predictions, prediction_tables
 from .recipes import EPOCHS, LONG, NETWORKS
 from .results import Results
+from .robust import measure_robust, robust_tables
 from .tables import make_tables
 from .training import train_long, train_protocol, train_trials
 from .upright import UPRIGHT, measure_upright, upright_tables
@@ -57,6 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("names", nargs="+", help="pretrained models, or runs such as long_augmented_50")
     command.add_argument("--shapenet", type=Path, help="folder of ShapeNet-Part, for unknown classes")
     command.add_argument("--every", type=int, default=8, help="take each n-th shape for strays, default 8")
+    text = "predict test shapes that are corrupted as scans are"
+    command = add("robust", text, measure_robust)
+    command.add_argument("names", nargs="+", help="pretrained models, or runs")
+    command.add_argument("--every", type=int, default=1, help="take each n-th shape, default all")
     text = "estimate which way is up for all test shapes in random poses"
     command = add("upright", text, measure_upright)
     command.add_argument("names", nargs="+", help="pretrained models, or runs")
@@ -68,7 +73,7 @@ def _summary(folders: Folders, quick: bool) -> None:
     results = Results.read(folders.results)
     template = Path(__file__).with_name("page.md")
     tables = make_tables(results) | prediction_tables(read_json(folders.results / FILE))
-    tables |= upright_tables(read_json(folders.results / UPRIGHT))
+    tables |= upright_tables(read_json(folders.results / UPRIGHT)) | robust_tables(results.robust)
     write_results(folders.results, results.summary(), template, tables, plots(results))
 
 

@@ -24,7 +24,18 @@ from ..network_figures import commands_of, measure_networks
 from ..results_page import table
 from ..training import Folders, command_of
 
-__all__ = ["FILE", "STRAYS", "VOTES", "measure_predictions", "prediction_tables", "random_pose"]
+__all__ = [
+    "FILE",
+    "STRAYS",
+    "VOTES",
+    "Shape",
+    "accuracy_percent",
+    "measure_predictions",
+    "predict_shapes",
+    "prediction_tables",
+    "random_pose",
+    "shapes_in_poses",
+]
 
 #: The name of the file of results.
 FILE = "predictions.json"
@@ -34,7 +45,7 @@ VOTES = 8
 _BATCH = 64
 
 #: A cloud, its label and its number.
-_Shape = tuple[Tensor, int, int]
+Shape = tuple[Tensor, int, int]
 
 #: By name, the corruption of :data:`~benchmarks.experiments.corruptions.CASES`.
 STRAYS = {"clean": "clean", "5 strays at 3 radii": "5 strays at 3 radii", "2 % in the ball": "2 % outliers"}
@@ -44,17 +55,17 @@ def measure_predictions(
     names: Sequence[str], shapenet: Path | None, every: int, folders: Folders, raw_dir: Path, quick: bool
 ) -> None:
     """Add the figures of networks, pretrained ones or those of runs, to :data:`FILE` of the results."""
-    test = _shapes(ModelNet40(raw_dir, "test", 128 if quick else 1024))
+    test = shapes_in_poses(ModelNet40(raw_dir, "test", 128 if quick else 1024))
     command = command_of("modelnet40", f"predictions NAME{'' if shapenet is None else ' --shapenet DIR'}")
     measure = partial(_figures, test=test, shapenet=shapenet, every=every)
     measure_networks(names, folders, FILE, command, measure)
 
 
 def _figures(
-    model: TrainedModel, test: Sequence[_Shape], shapenet: Path | None, every: int
+    model: TrainedModel, test: Sequence[Shape], shapenet: Path | None, every: int
 ) -> Iterator[dict[str, object]]:
-    predictions = _predict(model, test)
-    votes = {"1": _accuracy(model, predictions, test) | _unknown(model, predictions, test)}
+    predictions = predict_shapes(model, test)
+    votes = {"1": accuracy_percent(model, predictions, test) | _unknown(model, predictions, test)}
     yield {"shapes": len(test), "votes": votes}
     if model.novelty is not None and shapenet is not None:
         yield {"shapenet": _by_category(model, ShapeNetPart(shapenet, "test", 1024), predictions)}
@@ -62,17 +73,19 @@ def _figures(
     strays: dict[str, object] = {"shapes": len(few)}
     for name, case in STRAYS.items():
         accuracies = (
-            _accuracy(model, _predict(model, few, case, remove_outliers=is_removed), few)["accuracy"]
+            accuracy_percent(model, predict_shapes(model, few, case, remove_outliers=is_removed), few)[
+                "accuracy"
+            ]
             for is_removed in (True, False)
         )
         strays[name] = dict(zip(("removed", "kept"), accuracies))
     yield {"strays": strays}
-    voted = _predict(model, test, votes=VOTES)
-    votes = votes | {str(VOTES): _accuracy(model, voted, test) | _unknown(model, voted, test)}
+    voted = predict_shapes(model, test, votes=VOTES)
+    votes = votes | {str(VOTES): accuracy_percent(model, voted, test) | _unknown(model, voted, test)}
     yield {"votes": votes}
 
 
-def _shapes(dataset: ModelNet40 | ShapeNetPart) -> list[_Shape]:
+def shapes_in_poses(dataset: ModelNet40 | ShapeNetPart) -> list[Shape]:
     """All shapes, each in a random pose of its own."""
     shapes = []
     for number in range(len(dataset)):
@@ -86,9 +99,10 @@ def random_pose(number: int) -> Tensor:
     return random_rotation(generator=torch.Generator().manual_seed(number))
 
 
-def _predict(
-    model: TrainedModel, shapes: Sequence[_Shape], case: str = "clean", **options: object
+def predict_shapes(
+    model: TrainedModel, shapes: Sequence[Shape], case: str = "clean", **options: object
 ) -> list[Prediction]:
+    """The predictions of shapes as :data:`~benchmarks.experiments.corruptions.CASES` corrupt them."""
     predictions, remaining = [], iter(shapes)
     while batch := list(islice(remaining, _BATCH)):
         clouds = [CASES[case](pos, torch.Generator().manual_seed(number))[0] for pos, _, number in batch]
@@ -96,8 +110,8 @@ def _predict(
     return predictions
 
 
-def _accuracy(
-    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[_Shape]
+def accuracy_percent(
+    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[Shape]
 ) -> dict[str, float]:
     """Accuracies of the nearest classes, in percent."""
     names = model.meta.class_names
@@ -108,7 +122,7 @@ def _accuracy(
 
 
 def _unknown(
-    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[_Shape]
+    model: TrainedModel, predictions: Sequence[Prediction], shapes: Sequence[Shape]
 ) -> dict[str, float]:
     """How many are called unknown, in percent: of all, and of those whose nearest class is right or wrong."""
     if model.novelty is None:
@@ -129,8 +143,8 @@ def _by_category(
 
     It is that of the predictions of known shapes from which it is separated.
     """
-    shapes, figures = _shapes(dataset), {}
-    predictions = _predict(model, shapes)
+    shapes, figures = shapes_in_poses(dataset), {}
+    predictions = predict_shapes(model, shapes)
     for label, category in enumerate(dataset.class_names):
         found = [each for each, shape in zip(predictions, shapes) if shape[1] == label]
         truth = np.repeat([0, 1], [len(known), len(found)])

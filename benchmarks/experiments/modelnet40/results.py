@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..json_files import read_json, read_records
@@ -11,6 +11,7 @@ from ..protocols import PROTOCOLS
 from ..training import Record, cpu_seconds
 from .evaluation import EVALUATIONS
 from .recipes import LONG, NETWORKS
+from .robust import ROBUST, most_robust
 
 __all__ = ["BUDGET", "Results", "Trainings", "cpu_minutes", "long_name", "minutes"]
 
@@ -28,13 +29,15 @@ class Results:
     runs: Mapping[str, Record]  #: by name, such as ``"cls_dgcnn_z_30_0"`` or ``"long_same_24"``
     trials: Mapping[str, Record]  #: by name
     evaluations: Mapping[str, Mapping[str, Record]]  #: by name of the evaluation and of the run
+    robust: Mapping[str, Record] = field(default_factory=dict)  #: by name of the network
 
     @classmethod
     def read(cls, folder: Path) -> Results:
         """The records of a folder of results."""
         files = {name: read_json(folder / f"{name}.json") or {} for name in EVALUATIONS}
         evaluations = {name: content.get("networks", {}) for name, content in files.items()}
-        return cls(read_records(folder / "runs"), read_records(folder / "trials"), evaluations)
+        robust = (read_json(folder / ROBUST) or {}).get("networks", {})
+        return cls(read_records(folder / "runs"), read_records(folder / "trials"), evaluations, robust)
 
     def protocol(self, task: str, epochs: int | None = None) -> Trainings:
         """The trainings of a task: of so many epochs, or the longest ones within :data:`BUDGET`."""
@@ -59,7 +62,8 @@ class Results:
         return {long_name(name): self.runs[name] for name in names}
 
     def summary(self) -> dict[str, dict[str, object]]:
-        """Task to network to figures of its longest trainings, and those of the best ``long`` training.
+        """Task to network to figures of its longest trainings, of the best ``long`` training, and of the
+        most ``robust`` network.
 
         By protocol, instance accuracy in percent or the mean 1 - cos of normals; epochs by training; minutes
         of two cores and of the clock, of the longer training. The best long training is that with the highest
@@ -81,7 +85,7 @@ class Results:
                 "epochs": epochs,
                 "cpu_hours": round(cpu_minutes(by_z[best]) / 60, 2),
             }
-        return summary
+        return summary | most_robust(self.robust)
 
 
 def long_name(run: str) -> tuple[str, int, str]:

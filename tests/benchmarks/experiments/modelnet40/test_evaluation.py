@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.experiments.corruptions import thin_out
+from benchmarks.experiments.corruptions import CASES, thin_out
 from benchmarks.experiments.json_files import read_json
 from benchmarks.experiments.modelnet40.evaluation import Network
 
@@ -48,6 +48,18 @@ def test_uncorrupted_clouds_have_the_accuracy_of_the_protocol(trained, call, mon
     (trained / "quick" / "results" / "robustness.json").rename(trained / "first.json")
     call(trained, f"robustness {PLAIN}")
     assert _networks(trained, "robustness") == read_json(trained / "first.json")["networks"]
+
+
+def test_robust_networks_are_measured_on_corrupted_shapes_and_the_best_is_in_the_summary(trained, call):
+    call(trained, f"robust {ORIENTED} {PLAIN} --every 600")
+    networks = _networks(trained, "robust")
+    assert all(set(each["cases"]) == set(CASES) for each in networks.values())
+    assert all(0 <= value <= 100 for each in networks.values() for value in each["cases"].values())
+    call(trained, "summary")
+    folder = trained / "quick" / "results"
+    best = max(networks.values(), key=lambda each: sum(each["cases"].values()))
+    assert read_json(folder / "summary.json")["robust"] == best["cases"]
+    assert f"robust {ORIENTED} --every 600" in (folder / "README.md").read_text()
 
 
 def test_splits_have_the_accuracy_of_the_training(trained, call, monkeypatch):
