@@ -22,6 +22,7 @@ HEADERS = {
     "decimal commas": "id;x;y;z\n" + table(";", IDS, POS).replace(".", ","),
     "last separator": "id,x,y,z,\n" + table(",", IDS, POS).replace("\n", ",\n"),
     "synonyms": "id,easting,northing,elevation\n" + table(",", IDS, POS),
+    "paraview": '"id","Points:0","Points:1","Points:2"\n' + table(",", IDS, POS),
     "order": "z,y,id,x\n" + table(",", POS[:, 2:], POS[:, 1:2], IDS, POS[:, :1]),
 }
 
