@@ -212,7 +212,8 @@ def _names(header: str | None, layout: _Layout, width: int) -> list[str] | None:
     for separator in (layout.separator, ",", ";", "\t", None):
         names = [_clean(name) for name in header.split(separator)]
         names = names[:-1] if names and not names[-1] else names
-        if len(names) == width and all(names) and not any(map(_is_number, names)):
+        # Pandas gives its column of row numbers no name.
+        if len(names) == width and all(names[1:] or names) and not any(map(_is_number, names)):
             return names
     return None
 

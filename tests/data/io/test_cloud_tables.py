@@ -35,6 +35,12 @@ def test_columns_are_read_by_their_names(tmp_path, name):
     assert cloud["id"].dtype == np.int64
 
 
+def test_the_row_numbers_of_pandas_have_no_name(tmp_path):
+    cloud = read_cloud(put(tmp_path, "a.csv", ",x,y,z\n" + table(",", IDS, POS)))
+    np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
+    assert set(cloud) == {"pos"}
+
+
 def test_utf16_as_windows_writes_it(tmp_path):
     cloud = read_cloud(put(tmp_path, "a.csv", HEADERS["tabs"].encode("utf-16")))
     np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
