@@ -99,6 +99,8 @@ def choose_columns(
         other = next((other for other in others if other in data), None)
         if name not in data and other is not None:
             data[name] = data.pop(other)
+    if len(data) < 3:
+        raise DGLError(f"Expected columns x, y and z in {path}, got only {', '.join(named)}; leave it out.")
     if not {"x", "y", "z"} <= data.keys():
         raise DGLError(
             f"Expected columns x, y and z in the header of {path}, got {', '.join(named)}; say with columns, "
