@@ -77,7 +77,7 @@ def _attribute(path: str | Path, cloud: Mapping[str, np.ndarray], name: Feature)
     array, num_points = cloud.get(name), len(cloud["pos"])
     if array is None or array.size != num_points * _WIDTHS[name] or not np.isfinite(array).all():
         raise DGLError(
-            f"Expected {name}, {_WIDTHS[name]} finite numbers for each point, in {path}; leave {name} out of "
-            f"features, or add it to the file."
+            f"Expected {name}, {_WIDTHS[name]} finite numbers for each point, in {path}; add it to "
+            f"the file, or train without {name} in features."
         )
     return array.reshape(num_points, -1).astype(np.float32)

@@ -74,6 +74,7 @@ def read_file(
     remove_outliers: bool = True,
     propose_category: CategoryFunction | None = None,
     index: int | None = None,
+    num_points: int | None = None,
 ) -> PointCloudFile:
     """Read a file for a trained network.
 
@@ -100,6 +101,9 @@ def read_file(
         :class:`dgl_orient.zoo.category_proposal.CategoryProposer`.
     index : int, optional
         Which cloud of an array of several; it is called ``path/index``.
+    num_points : int, optional
+        How many points of a mesh are sampled where each is predicted; by default as in
+        :func:`dgl_orient.data.read_cloud`.
 
     Raises
     ------
@@ -110,7 +114,7 @@ def read_file(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         # Clouds that are written are read whole.
-        most = _num_candidates(trained) if trained.pipeline == "pointcls" else None
+        most = _num_candidates(trained) if trained.pipeline == "pointcls" else num_points
         arrays = read_cloud(path, most, seed, columns, np.float64, index=index)
     # A file's warnings are listed under its name.
     said = [str(each.message).removeprefix(f"{path}: ").removesuffix(".") for each in caught]

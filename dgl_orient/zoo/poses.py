@@ -35,6 +35,8 @@ __all__ = ["MAX_POINTS", "CloudInput", "CloudPose", "compute_poses", "read_input
 MAX_POINTS = 100_000
 # Of a mesh, which has any number of them.
 _MESH_POINTS = 50_000
+#: Where each of them is predicted.
+_PREDICTED_MESH_POINTS = 10_000
 # Points that an untrained network is given.
 _UNTRAINED_POINTS = 2048
 # Outliers are not drawn beyond so many radii of the other points.
@@ -94,11 +96,12 @@ def read_input(
     columns = trained.columns if columns is None and trained is not None else columns
     is_per_point = trained is not None and trained.pipeline not in PER_CLOUD
     arrays = read_cloud(path, None, seed, columns, np.float64)
-    if len(arrays["pos"]) == MESH_POINTS and not is_per_point:
-        arrays = read_cloud(path, min(limit, _MESH_POINTS), seed, columns, np.float64)
-        # A cloud of as many points comes with some repeated.
-        _, first = np.unique(arrays["pos"], axis=0, return_index=True)
-        arrays = {name: array[np.sort(first)] for name, array in arrays.items()}
+    sampled = None
+    if len(arrays["pos"]) == MESH_POINTS:
+        more = min(limit, _PREDICTED_MESH_POINTS if is_per_point else _MESH_POINTS)
+        dense = read_cloud(path, more, seed, columns, np.float64)
+        if len(np.unique(dense["pos"], axis=0)) > MESH_POINTS:  # a cloud of as many points has no others
+            arrays, sampled = dense, more
     check_range(path, arrays["pos"], np.float64)
     rows = _random_rows(len(arrays["pos"]), limit, seed)
     if trained is None or trained.is_normalized:
@@ -113,7 +116,7 @@ def read_input(
         some = _random_rows(len(rows), _UNTRAINED_POINTS, seed)
         file = PointCloudFile(path, {"pos": arrays["pos"][rows][some]}, None, len(some))
     else:
-        file = read_file(trained, path, category, columns, seed)
+        file = read_file(trained, path, category, columns, seed, num_points=sampled)
     return CloudInput(file, points, rows if is_per_point else None, center, trained)
 
 

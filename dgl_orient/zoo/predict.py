@@ -35,6 +35,9 @@ __all__ = [
 
 Item = TypeVar("Item")
 
+#: Patches of a dense cloud that are predicted at once: more are no faster, and fitting planes takes memory.
+_PATCHES = 8
+
 
 def predict_files(
     trained: TrainedModel,
@@ -86,10 +89,11 @@ def cloud_outputs(
 ) -> Iterator[tuple[PointCloudFile, CloudOutput]]:
     """The network's output and its features for each file, in order: see :func:`predict_files`."""
     size, votes = check_integer("batch_size", batch_size, 1), check_integer("votes", votes, 1)
+    size = min(size, _PATCHES) if predicts_patches(trained) else size
     collected: list[tuple[_Piece, CloudOutput]] = []
     for pieces in _batched(_pieces(trained, files, seed, votes, progress), size):
         for piece, output in zip(pieces, _computed(trained, pieces, with_points)):
-            collected.append((piece, output))
+            collected.append((piece._replace(graph=None), output))
             if piece.is_last:
                 yield piece.file, _merged(collected, trained.task.per_cloud)
                 collected = []
@@ -99,7 +103,7 @@ class _Piece(NamedTuple):
     """Points of a file that the network is given as one cloud."""
 
     file: PointCloudFile
-    graph: DGLGraph
+    graph: DGLGraph | None  #: None once it is predicted
     rows: np.ndarray  #: of the file's points, those of the graph
     num_own: int  #: of these, from the first on, those that are predicted by this piece
     is_last: bool  #: of its file

@@ -350,6 +350,23 @@ def test_the_vertical_axis_is_of_the_file_its_format_or_the_training_data(tmp_pa
         assert drawing.vertical_axis(tmp_path / name, trained) == "z"
 
 
+def test_each_point_that_is_drawn_of_a_mesh_is_predicted(tmp_path):
+    path = tmp_path / "triangle.off"
+    path.write_text("OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n")
+    cloud = read_input(path, load_trained_model(tiny.trained("normals")))
+    assert len(cloud.points["pos"]) == 10_000
+    drawn = cloud.points["pos"] + cloud.center
+    np.testing.assert_allclose(cloud.file.points["pos"][cloud.rows], drawn, atol=1e-12)
+
+
+def test_a_cloud_of_as_many_points_as_a_mesh_has_by_default_is_drawn_as_it_is(tmp_path):
+    path = tmp_path / "cloud.npy"
+    np.save(path, np.random.default_rng(0).random((2048, 3)))
+    for network in ("pointcls", "normals"):
+        cloud = read_input(path, load_trained_model(tiny.trained(network)))
+        np.testing.assert_allclose(cloud.points["pos"] + cloud.center, np.load(path), atol=1e-12)
+
+
 def test_a_cloud_unlike_the_training_data_is_called_unknown_as_by_apply(clouds):
     trained = load_trained_model("oriented-dgcnn-modelnet40")
     write_cloud("corners.npz", np.array(list(np.ndindex(2, 2, 2)), float))

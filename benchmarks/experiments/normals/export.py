@@ -49,6 +49,7 @@ def export(raw_dir: Path, folders: Folders, quick: bool, shapes: int | None = No
         "model": None,
         "metadata": {
             "class_names": [],
+            "gravity": ModelNet40.gravity,
             "preprocessing": {"num_points": NUM_POINTS, "normalize": True},
         },
         "weights": checkpoint.weights_of(network),

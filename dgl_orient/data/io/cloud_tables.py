@@ -18,11 +18,12 @@ __all__ = ["TextTable", "choose_columns", "read_cloud_table", "read_text_table",
 _COMMENTS = ("#", "//", "%", "!")
 # Three rows of more numbers are those of x, y and z.
 _MAX_UNNAMED = 9
-#: Other names of columns in headers.
+_COORDINATES = ("pos_{}", "position_{}", "coord_{}", "{}_coord", "{}_coordinate", "point_{}")
+#: Other names of columns in headers; ParaView numbers those of points.
 _SYNONYMS = {
-    "x": ("pos_x", "position_x", "coord_x", "x_coord", "x_coordinate", "point_x", "easting", "east"),
-    "y": ("pos_y", "position_y", "coord_y", "y_coord", "y_coordinate", "point_y", "northing", "north"),
-    "z": ("pos_z", "position_z", "coord_z", "z_coord", "z_coordinate", "point_z", "height", "elevation"),
+    "x": (*(name.format("x") for name in _COORDINATES), "easting", "east", "points_0"),
+    "y": (*(name.format("y") for name in _COORDINATES), "northing", "north", "points_1"),
+    "z": (*(name.format("z") for name in _COORDINATES), "height", "elevation", "points_2"),
     "nx": ("normal_x", "normalx", "n_x"),
     "ny": ("normal_y", "normaly", "n_y"),
     "nz": ("normal_z", "normalz", "n_z"),
@@ -68,7 +69,7 @@ def read_cloud_table(limits: Limits, columns: Sequence[int] | Sequence[str] | No
         is_transposed = columns is None and rows in (3, 6) and number > _MAX_UNNAMED
         return split_columns(limits.path, table.values.T if is_transposed else table.values, columns)
     if not any(table.names):
-        raise ValueError("none of its columns has numbers")
+        raise DGLError(f"None of the columns of {limits.path} has numbers; leave it out.")
     named = dict(zip(reversed(table.names), reversed(table.values.T)))  # the first of a name counts
     return choose_columns(limits.path, {name: named[name] for name in table.names if name}, columns)
 
@@ -98,6 +99,8 @@ def choose_columns(
         other = next((other for other in others if other in data), None)
         if name not in data and other is not None:
             data[name] = data.pop(other)
+    if len(data) < 3:
+        raise DGLError(f"Expected columns x, y and z in {path}, got only {', '.join(named)}; leave it out.")
     if not {"x", "y", "z"} <= data.keys():
         raise DGLError(
             f"Expected columns x, y and z in the header of {path}, got {', '.join(named)}; say with columns, "
@@ -157,6 +160,8 @@ def read_text_table(limits: Limits) -> TextTable:
         )
     lines = [line.strip() for line in text.splitlines()]
     header, rows = _split_header([line for line in lines if line])
+    if not rows and len(lines) > 1:
+        raise DGLError(f"{limits.path} is text without a table of numbers; leave it out.")
     if not rows:
         raise ValueError("it has no rows")
     limits.check_points(len(rows))
@@ -209,7 +214,8 @@ def _names(header: str | None, layout: _Layout, width: int) -> list[str] | None:
     for separator in (layout.separator, ",", ";", "\t", None):
         names = [_clean(name) for name in header.split(separator)]
         names = names[:-1] if names and not names[-1] else names
-        if len(names) == width and all(names) and not any(map(_is_number, names)):
+        # Pandas gives its column of row numbers no name.
+        if len(names) == width and all(names[1:] or names) and not any(map(_is_number, names)):
             return names
     return None
 

@@ -23,6 +23,7 @@ MAX_POINTS = 20_000_000
 MAX_BYTES = 1 << 30
 _PACKED = ".gz"
 _CHUNK = 1 << 20
+_LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def extension_of(path: Path) -> str:
@@ -59,13 +60,16 @@ class Limits:
         return os.stat(self.path).st_size if self.content is None else len(self.content)
 
     def check_file(self) -> None:
-        """Raise if it is no regular file, or larger than ``max_bytes``."""
+        """Raise if it is no regular file, larger than ``max_bytes``, or what git leaves of large files."""
         status = os.stat(self.path)
         if stat.S_ISDIR(status.st_mode):
             raise DGLError(f"Cannot read {self.path}: is a directory; expected a file.")
         if not stat.S_ISREG(status.st_mode):
             raise DGLError(f"Cannot read {self.path}: it is a device or a pipe; expected a regular file.")
         self.check_bytes(status.st_size)
+        with open(self.path, "rb") as file:
+            if file.read(len(_LFS)) == _LFS:
+                raise DGLError(f"{self.path} is a pointer of Git LFS, not the file; get it by git lfs pull.")
 
     def check_points(self, count: int, kind: str = "points") -> None:
         """Raise if there are more points, or faces, than ``max_points``."""

@@ -1,4 +1,4 @@
-"""The rows of .off and .ply files, of which trimesh reads fewer without an error where some are missing, and
+"""The rows of .off, .obj and .ply files, of which trimesh reads fewer without an error where some miss;
 colours and polygons of .off files, which it leaves out."""
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from .limits import Limits
 from .ply import ply_elements
 
-__all__ = ["check_off", "check_ply", "off_colors", "off_triangles"]
+__all__ = ["check_obj", "check_off", "check_ply", "off_colors", "off_triangles"]
 
+_SHORT_VERTEX = re.compile(rb"^v(?:[ \t]+[^\s]+){1,2}[ \t]*\r?$", re.MULTILINE)
 _OFF_COLORS = re.compile(rb"\s*COFF")
 
 
@@ -26,11 +28,23 @@ def check_off(content: bytes) -> None:
             raise ValueError(f"face {number} has {len(corners) - 1} corners instead of {int(corners[0])}")
 
 
+def check_obj(content: bytes, limits: Limits) -> None:
+    """Raise if a vertex has fewer than three coordinates."""
+    short = _SHORT_VERTEX.search(content)
+    if short is not None:
+        number = content.count(b"\n", 0, short.start()) + 1
+        raise ValueError(
+            f"line {number}, {short[0].decode(errors='replace').strip()!r}, has no three coordinates"
+        )
+
+
 def off_triangles(content: bytes) -> bytes:
-    """A .off file whose faces of five or more corners, which trimesh does not read, are fans of triangles."""
+    """A .off file without what trimesh does not read: faces of five or more corners become fans of triangles,
+    those that are spread over several lines one line."""
     (vertices, faces), rows = _off_rows(content)
-    fans = [_fan(row.split()) for row in rows[vertices : vertices + faces]]
-    if all(len(fan) == 1 for fan in fans):
+    regrouped = _regrouped(rows[vertices:], faces)
+    fans = [_fan(row.split()) for row in regrouped or rows[vertices : vertices + faces]]
+    if regrouped is None and all(len(fan) == 1 for fan in fans):
         return content
     head = b"COFF" if _OFF_COLORS.match(content) else b"OFF"
     triangles = [b" ".join(row) for fan in fans for row in fan]
@@ -43,6 +57,17 @@ def _fan(row: list[bytes]) -> list[list[bytes]]:
     if not 4 < number < len(row):
         return [row]
     return [[b"3", row[1], row[i], row[i + 1]] for i in range(2, number)]
+
+
+def _regrouped(rows: list[bytes], faces: int) -> list[bytes] | None:
+    """A row for each face if they are spread over more lines, else None."""
+    numbers = b" ".join(rows).split() if len(rows) > faces else []
+    found, start = [], 0
+    while start < len(numbers) and numbers[start].isdigit():
+        end = start + 1 + int(numbers[start])
+        found.append(b" ".join(numbers[start:end]))
+        start = end
+    return found if len(found) == faces and start == len(numbers) > 0 else None
 
 
 def off_colors(content: bytes) -> np.ndarray | None:

@@ -14,7 +14,7 @@ from ..._extras import to_install
 from .attributes import INTENSITY_NAMES
 from .gltf import check_glb, embed_buffers
 from .limits import Limits
-from .mesh_rows import check_off, check_ply, off_colors, off_triangles
+from .mesh_rows import check_obj, check_off, check_ply, off_colors, off_triangles
 from .ply import lists_as_text, strip_faces
 from .xml_scenes import check_3mf, check_dae, join_models, place_skins
 
@@ -23,7 +23,7 @@ __all__ = ["MESHES", "read_geometry"]
 #: The file extensions that trimesh reads here.
 MESHES = (".ply", ".off", ".obj", ".stl", ".glb", ".gltf", ".3mf", ".dae")
 #: What is checked before trimesh allocates memory.
-_CHECKS = {".glb": check_glb, ".3mf": check_3mf, ".dae": check_dae}
+_CHECKS = {".obj": check_obj, ".glb": check_glb, ".3mf": check_3mf, ".dae": check_dae}
 #: What makes of a file one that trimesh reads whole.
 _REWRITTEN = {".3mf": join_models, ".dae": place_skins, ".ply": lists_as_text, ".off": off_triangles}
 #: What trimesh imports for a format.

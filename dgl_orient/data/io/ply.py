@@ -60,9 +60,19 @@ def ply_elements(header: bytes) -> list[Element]:
     return elements
 
 
+def _with_line_feeds(content: bytes) -> bytes:
+    if not re.match(rb"ply\r(?!\n)", content):
+        return content
+    header, end, body = content.partition(b"end_header\r")
+    is_text = _FORMAT.search(header) is None
+    lines = (part.replace(b"\r", b"\n") for part in (header, end, body if is_text else b""))
+    return b"".join(lines) + (b"" if is_text else body)
+
+
 def lists_as_text(content: bytes) -> bytes:
     """A .ply file, as text if it is binary and has lists of several lengths, such as triangles and quads, or
-    strips of triangles."""
+    strips of triangles; lines that end with a carriage return alone end with a line feed."""
+    content = _with_line_feeds(content)
     end = _HEADER_END.search(content)
     if end is None:
         return content

@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
+from dgl import DGLError
+
 from .limits import Limits
 from .numpy_files import max_size
 
@@ -33,17 +35,24 @@ def check_3mf(content: bytes, limits: Limits) -> None:
     if main is None:
         raise ValueError("it has no 3D/3dmodel.model")
     limits.check_bytes(sum(_tree_bytes(model) for model in models.values()))
-    own, parts, current = defaultdict(int), defaultdict(list), _WORLD
+    own, parts, current, without_mesh = defaultdict(int), defaultdict(list), _WORLD, set()
     for name, model in models.items():
         for tag, attributes in _elements(model):
             if tag == "object":
                 current = f"{name}#{attributes['id']}"
+                without_mesh.add(current)
+            elif tag in ("mesh", "components"):
+                without_mesh.discard(current)
             elif tag == "build":
                 current = _WORLD if name == main else f"{name} build"
             elif tag == "triangle":
                 own[current] += 1
             elif tag in ("component", "item"):
                 parts[current].append(f"{_path(attributes) or name}#{attributes['objectid']}")
+    shown = {part for each in parts.values() for part in each} & without_mesh
+    if shown:
+        number = min(shown).rpartition("#")[2]
+        raise DGLError(f"Cannot read {limits.path}: its object {number} has no mesh; export it as a mesh.")
     _check_expanded(limits, own, parts)
 
 

@@ -22,6 +22,7 @@ HEADERS = {
     "decimal commas": "id;x;y;z\n" + table(";", IDS, POS).replace(".", ","),
     "last separator": "id,x,y,z,\n" + table(",", IDS, POS).replace("\n", ",\n"),
     "synonyms": "id,easting,northing,elevation\n" + table(",", IDS, POS),
+    "paraview": '"id","Points:0","Points:1","Points:2"\n' + table(",", IDS, POS),
     "order": "z,y,id,x\n" + table(",", POS[:, 2:], POS[:, 1:2], IDS, POS[:, :1]),
 }
 
@@ -32,6 +33,12 @@ def test_columns_are_read_by_their_names(tmp_path, name):
     np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
     np.testing.assert_array_equal(cloud["id"], IDS[:, 0])
     assert cloud["id"].dtype == np.int64
+
+
+def test_the_row_numbers_of_pandas_have_no_name(tmp_path):
+    cloud = read_cloud(put(tmp_path, "a.csv", ",x,y,z\n" + table(",", IDS, POS)))
+    np.testing.assert_allclose(cloud["pos"], POS, rtol=1e-6)
+    assert set(cloud) == {"pos"}
 
 
 def test_utf16_as_windows_writes_it(tmp_path):

@@ -71,3 +71,17 @@ def test_a_property_of_an_unknown_type_is_named(tmp_path):
     content = polygons(FACES, "ascii").replace(b"uchar flag", b"bool flag")
     with pytest.raises(DGLError, match="flag"):
         read_cloud(put(tmp_path, "a.ply", content))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "binary_little_endian", "binary_big_endian"])
+def test_lines_may_end_with_carriage_returns_alone(tmp_path, encoding):
+    """As in files of Rhinoceros."""
+    content = polygons(FACES[:1], encoding).replace(b"element face 4", b"element face 1")
+    header, end, body = content.partition(b"end_header\n")
+    body = body.replace(b"\n", b"\r") if encoding == "ascii" else body
+    returns = (header + end).replace(b"\n", b"\r") + body
+    expected, found = (
+        read_cloud(put(tmp_path, f"{i}.ply", each), 9) for i, each in enumerate((content, returns))
+    )
+    np.testing.assert_array_equal(found["pos"], expected["pos"])
+    np.testing.assert_array_equal(found["color"], expected["color"])

@@ -184,6 +184,13 @@ def test_polygons_of_off_files_are_read(tmp_path):
     np.testing.assert_allclose(cloud["color"][:, 2], x / 5, atol=0.01)
 
 
+def test_faces_of_off_files_may_be_spread_over_lines(tmp_path):
+    corners = "0 0 0\n1 0 0\n1 1 0\n0 1 0\n2 0 0\n"
+    lines = read_cloud(put(tmp_path, "lines.off", f"OFF\n5 2 0\n{corners}4 0 1 2 3\n3 1 4 2\n"), 50)
+    spread = read_cloud(put(tmp_path, "spread.off", f"OFF\n5 2 0\n{corners}4 0\n1\n2\n3\n3 1\n4 2\n"), 50)
+    np.testing.assert_array_equal(spread["pos"], lines["pos"])
+
+
 class Trap:
     """What a pickle would run."""
 
@@ -243,6 +250,9 @@ CORRUPT = {
         "txt": "# nothing\n",
         "stl": "solid a\nendsolid a\n",
     },
+    "plane.{}": {"obj": "v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n"},
+    "pointer.{}": dict.fromkeys(("las", "npy", "ply", "txt"), "version https://git-lfs.github.com/spec/v1\n"),
+    "prose.{}": {"txt": "Scans\nof two chairs\n", "csv": "name,place\nchair,room 1\nlamp,room 2\n"},
     "kind.{}": {
         "npy": npy(np.array([Trap()]), allow_pickle=True),
         "npz": npz(pos=np.array([Trap()])),
