@@ -172,4 +172,5 @@ def _run_python(words: list[str]) -> None:
         assert words[1].startswith("benchmarks."), f"no test knows how to run python {' '.join(words)}"
         module = importlib.import_module(words[1])
         main = importlib.import_module(f"{words[1]}.__main__") if hasattr(module, "__path__") else module
-        main._parser().parse_args(words[2:])
+        parser = main._command_line().parser if main is not module else main._parser()
+        parser.parse_args(words[2:])

@@ -71,24 +71,26 @@ def test_no_public_signature_lacks_a_type_hint():
 
 
 @pytest.mark.parametrize(
-    "options, function, fixed",
+    "options, function, fixed, losses",
     [
         (
             OrientationOptions,
             layers.GlobalOrientation.__init__,
             {"num_orientations", "level_sizes", "k", "in_feats", "in_vectors"},
+            {"agreement": float, "smoothness": float},
         ),
         (
             ParticleOrientationOptions,
             ParticleOrientation.__init__,
             {"num_orientations", "velocities", "in_feats", "in_vectors"},
+            {},
         ),
     ],
 )
-def test_orientation_options_are_those_of_the_orientation_network(options, function, fixed):
+def test_orientation_options_are_those_of_the_orientation_network(options, function, fixed, losses):
     hints = typing.get_type_hints(function)
     del hints["return"]
-    assert typing.get_type_hints(options) == {k: v for k, v in hints.items() if k not in fixed}
+    assert typing.get_type_hints(options) == {k: v for k, v in hints.items() if k not in fixed} | losses
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name.startswith("dgl_orient.nn.")])

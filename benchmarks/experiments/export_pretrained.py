@@ -138,11 +138,15 @@ def _portable(recipe: Mapping) -> dict:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    path = _parser().parse_args(argv).checkpoint
+    return exit_code(lambda: export_pretrained(path))
+
+
+def _parser() -> argparse.ArgumentParser:
     prog = "python -m benchmarks.experiments.export_pretrained"
     parser = argparse.ArgumentParser(prog=prog, description=export_pretrained.__doc__.split("\n")[0])
     parser.add_argument("checkpoint", help="run_0.pth of a complete training")
-    path = parser.parse_args(argv).checkpoint
-    return exit_code(lambda: export_pretrained(path))
+    return parser
 
 
 if __name__ == "__main__":

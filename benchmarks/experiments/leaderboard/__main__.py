@@ -23,6 +23,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     line = CommandLine("leaderboard", "All networks, trained alike within as many CPU minutes.", _EXAMPLES)
     for name, task in TASKS.items():
         command = line.add(name, f"train networks: {task.title}", train_rows, download=True)
@@ -32,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--seed", type=int, default=0)
         command.set_defaults(task=name)
     line.add("summary", "render all records as tables and plots", _summary)
-    return line.run(argv)
+    return line
 
 
 def _summary(folders: Folders, quick: bool) -> None:

@@ -34,6 +34,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     line = CommandLine("modelnet40", "Networks on ModelNet40 by the protocols of rotations.", _EXAMPLES)
     add = partial(line.add, download=True)
     command = add("protocol", "train networks and evaluate them by the protocols", train_protocol)
@@ -66,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = add("upright", text, measure_upright)
     command.add_argument("names", nargs="+", help="pretrained models, or runs")
     line.add("summary", "render all records as tables and plots", _summary)
-    return line.run(argv)
+    return line
 
 
 def _summary(folders: Folders, quick: bool) -> None:

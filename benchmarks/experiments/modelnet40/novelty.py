@@ -55,6 +55,11 @@ def add_novelty(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    options = vars(_parser().parse_args(argv))
+    return exit_code(lambda: print(add_novelty(**options).rates))
+
+
+def _parser() -> argparse.ArgumentParser:
     prog = "python -m benchmarks.experiments.modelnet40.novelty"
     parser = argparse.ArgumentParser(prog=prog, description=add_novelty.__doc__.split("\n")[0])
     parser.add_argument("checkpoint", help="a pretrained model, or run_0.pth of a training")
@@ -62,8 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--novel", help="a folder of shapes of other classes")
     parser.add_argument("--per-class", type=int, default=40, help="shapes of a class, default %(default)s")
     parser.add_argument("--output", help="the file to write, default the checkpoint itself")
-    options = vars(parser.parse_args(argv))
-    return exit_code(lambda: print(add_novelty(**options).rates))
+    return parser
 
 
 if __name__ == "__main__":

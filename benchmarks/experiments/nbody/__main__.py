@@ -26,6 +26,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     line = CommandLine("nbody", "Compare N-body networks on the same data in the same loop.", _EXAMPLES)
     command = line.add("protocol", "train networks with several seeds", train_protocol)
     command.add_argument("--variant", choices=VARIANTS, required=True, help="particles, and whether in a box")
@@ -45,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--epochs", type=int, default=100, help="of their trainings, seed 0, n10")
     command.add_argument("--systems", type=int, default=500, help="of the test set, default %(default)s")
     line.add("summary", "render all records as tables and plots", _summary)
-    return line.run(argv)
+    return line
 
 
 def _summary(folders: Folders, quick: bool) -> None:

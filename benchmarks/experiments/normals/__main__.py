@@ -19,6 +19,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     line = CommandLine("normals", "Normals at any density.", _EXAMPLES)
     line.add("train", "train the plane fit and the head", train, download=True)
     text = "score the network on ModelNet40's test shapes and write the pretrained model"
@@ -29,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--network", default=NAME, metavar="CPT", help="default %(default)s")
     command.add_argument("--points", nargs="+", type=int, default=POINTS, help=f"default {POINTS}")
     command.add_argument("--seed", type=int, default=0)
-    return line.run(argv)
+    return line
 
 
 if __name__ == "__main__":

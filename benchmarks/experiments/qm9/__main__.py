@@ -22,6 +22,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     line = CommandLine("qm9", "Compare networks for molecules, all in the same loop.", _EXAMPLES)
     speed = line.add("speed", "measure how many epochs a CPU budget has", measure_speed)
     speed.add_argument("--cpu-hours", type=float, default=3.0, help="of a training, default %(default)s")
@@ -36,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for command in (speed, protocol, tensor):
         command.add_argument("--size", type=int, default=10_000, help="number of training molecules")
     line.add("summary", "render all records as tables and plots", _summary)
-    return line.run(argv)
+    return line
 
 
 def _summary(folders: Folders, quick: bool) -> None:

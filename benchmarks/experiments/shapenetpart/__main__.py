@@ -29,6 +29,10 @@ _EXAMPLES = """\
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    return _command_line().run(argv)
+
+
+def _command_line() -> CommandLine:
     about = "Networks on ShapeNet-Part by the protocols of rotations."
     line = CommandLine("shapenetpart", about, _EXAMPLES)
     add = partial(line.add, download=True)
@@ -47,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--every", type=int, default=4, help="take each n-th test shape, default 4")
     add("pictures", "draw true and predicted parts of test shapes", draw_parts)
     line.add("summary", "render all records as tables and plots", _summary)
-    return line.run(argv)
+    return line
 
 
 def _summary(folders: Folders, quick: bool) -> None:
