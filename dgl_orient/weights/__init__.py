@@ -33,6 +33,7 @@ def pretrained_models() -> dict[str, Path]:
     oriented-dgcnn-modelnet40
     oriented-dgcnn-normals
     oriented-dgcnn-shapenetpart
+    oriented-pointnet2-modelnet40
     oriented-pointnet2-shapenetpart
     upright-net-modelnet40
     """

@@ -24,6 +24,7 @@ def pretrained(name: str | Path, network: nn.Module | None = None) -> TrainedMod
     ----------
     name : str or Path
         Of a pretrained model, ``"oriented-dgcnn-modelnet40"``: the class of a shape, one of 40, in any pose;
+        ``"oriented-pointnet2-modelnet40"``: the same by a larger network;
         ``"oriented-pointnet2-shapenetpart"``: the parts of shapes of 16 categories;
         ``"oriented-dgcnn-normals"``: the normals of a cloud of any density;
         or the file ``run_0.pth`` of a training of your own, by the command line,

@@ -28,6 +28,10 @@ _COLOURS = {
     "long-same": "#56b4e9",
     "long-augmented": "#cc79a7",
     "long-hierarchy": "#e69f00",
+    "long-hierarchy-repeatable": "#b8860b",
+    "long-pose": "#882255",
+    "long-pose-augmented": "#aa4499",
+    "long-pose-robust": "#666666",
     "long-robust": "#000000",
 }
 _STYLES = {"z": "-", "so3": "--", "z/z": ":", "z/so3": "-", "so3/so3": "--"}
